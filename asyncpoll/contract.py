@@ -1,0 +1,65 @@
+"""The words on the wire. Server and client import these; nothing here imports anything but the standard library."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+API_VERSION: Final = "v1"
+
+
+class Status(StrEnum):
+    """Where a task is in its life. `SUCCESS`, `FAILED` and `CANCELLED` are terminal: they never change again."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    SUCCESS = "SUCCESS"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+    @property
+    def is_terminal(self) -> bool:
+        """True when the task is over."""
+        return self in TERMINAL
+
+
+TERMINAL: Final = frozenset({Status.SUCCESS, Status.FAILED, Status.CANCELLED})
+
+
+class Outcome(StrEnum):
+    """Why a held request was answered."""
+
+    CHANGED = "CHANGED"
+    TERMINAL = "TERMINAL"
+    STILL_RUNNING = "STILL_RUNNING"
+    DRAINING = "DRAINING"
+    SHED = "SHED"
+
+
+class Problem(StrEnum):
+    """Stable `type` of an RFC 9457 problem document, as a URN-like relative reference."""
+
+    INVALID_PARAMETER = "/problems/invalid-parameter"
+    INVALID_BODY = "/problems/invalid-body"
+    BODY_TOO_LARGE = "/problems/body-too-large"
+    UNSUPPORTED_MEDIA_TYPE = "/problems/unsupported-media-type"
+    UNKNOWN_TASK_TYPE = "/problems/unknown-task-type"
+    INVALID_ARGUMENTS = "/problems/invalid-arguments"
+    OUT_OF_BOUNDS = "/problems/out-of-bounds"
+    TASK_NOT_FOUND = "/problems/task-not-found"
+    TASK_GONE = "/problems/task-gone"
+    NOT_FOUND = "/problems/not-found"
+    METHOD_NOT_ALLOWED = "/problems/method-not-allowed"
+    UNAUTHENTICATED = "/problems/unauthenticated"
+    FORBIDDEN = "/problems/forbidden"
+    TOO_MANY_REQUESTS = "/problems/too-many-requests"
+    OVERLOADED = "/problems/overloaded"
+    UNAVAILABLE = "/problems/unavailable"
+    INTERNAL = "/problems/internal-error"
+
+
+PROBLEM_MEDIA_TYPE: Final = "application/problem+json"
+JSON_MEDIA_TYPE: Final = "application/json"
+
+# A client must wait this much longer than the hold it was granted before it calls the connection dead.
+READ_TIMEOUT_MARGIN_MS: Final = 10_000

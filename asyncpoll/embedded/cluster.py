@@ -1,0 +1,222 @@
+"""One Postgres cluster on disk: made once, started, recognised when it runs already, stopped.
+
+Its home is a directory that only the account it runs as may enter:
+
+    data/   what initdb made        run/    the socket
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from asyncpoll.embedded.account import Account
+from asyncpoll.embedded.errors import EmbeddedError
+
+ROLE = "asyncpoll"
+DATABASE = "postgres"
+PORT = 5432  # only part of the socket's name
+SETTINGS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    "shared_buffers": "128MB",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_checkpoints": "off",
+}
+# Recovery after a crash replays what was written since the last checkpoint, minutes at most.
+_START_SECONDS = 120.0
+_LOOK_EVERY_SECONDS = 0.02
+# A socket's path may have 107 bytes (103 on macOS), of which ".s.PGSQL.5432.lock" takes 18.
+_LONGEST_SOCKET_DIR = 84
+# In steps that only the account itself takes, so that root never writes into another's directory. A half-made
+# cluster never gets the name "data".
+_MAKE = """
+set -eu
+umask 077
+rm -rf data.new
+mkdir -p run
+trap 'rm -f password' EXIT
+cat > password
+"$@" --pwfile=password --pgdata=data.new
+mv data.new data
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Postmaster:
+    """A server that runs, as its postmaster.pid describes it."""
+
+    pid: int
+    socket_dir: Path
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster, the account that owns it, the programs for it, and where its server writes its log."""
+
+    home: Path
+    account: Account
+    binaries: Path
+    log: Path
+
+    @property
+    def data(self) -> Path:
+        """The directory that initdb makes."""
+        return self.home / "data"
+
+    @property
+    def exists(self) -> bool:
+        """True once the cluster was made completely."""
+        return self.data.is_dir()
+
+    def make(self, password: str, *options: str) -> None:
+        """Create the cluster, owned by `ROLE` with `password`. Raises EmbeddedError."""
+        self.account.run(
+            "/bin/sh",
+            "-c",
+            _MAKE,
+            "initdb",
+            self.binaries / "initdb",
+            f"--username={ROLE}",
+            "--auth=scram-sha-256",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--locale-provider=builtin",
+            "--builtin-locale=C.UTF-8",
+            *options,
+            stdin=password,
+            cwd=self.home,
+        )
+
+    def running(self) -> Postmaster | None:
+        """The server of this cluster if one listens, though it may not be ready yet."""
+        found = self._postmaster()
+        return found if found is not None and _listens(found.socket_dir) else None
+
+    def start(self, **settings: str) -> Postmaster:
+        """Start the server and wait until it is ready; durable unless `settings` say otherwise.
+
+        Raises EmbeddedError with what the server logged.
+        """
+        self._forget_recycled_pid()
+        options = [f"--{name}={value}" for name, value in {**SETTINGS, **settings}.items()]
+        log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+        try:
+            told = os.fstat(log).st_size
+            server = self.account.start(
+                self.binaries / "postgres", "-D", self.data, "-k", self._socket_dir(), *options, output=log
+            )
+        finally:
+            os.close(log)
+        _STARTED.append(server)
+        return self._until_ready(server, told)
+
+    def until_ready(self) -> Postmaster | None:
+        """Wait for a server that another process started; None if it stops instead. Raises EmbeddedError."""
+        deadline = time.monotonic() + _START_SECONDS
+        while (found := self.running()) is not None and found.status != "ready":
+            if time.monotonic() > deadline:
+                raise EmbeddedError(
+                    f"The Postgres server {found.pid} of {self.home} has been {found.status} for "
+                    f"{_START_SECONDS:.0f} s; see {self.log}."
+                )
+            time.sleep(_LOOK_EVERY_SECONDS)
+        return found
+
+    def stop(self, patience_seconds: int = 3) -> None:
+        """Stop the server. Whatever takes longer than `patience_seconds` is cut off; nothing committed is lost.
+
+        Raises EmbeddedError if it still runs then.
+        """
+        found = self._postmaster()
+        try:
+            self._stop("fast", patience_seconds)
+        except EmbeddedError:
+            if self.data.is_dir():  # not if somebody deleted it: the server sees that and ends itself
+                self._stop("immediate", patience_seconds)
+        if found is not None and found.socket_dir.parent != self.home:
+            found.socket_dir.rmdir()
+
+    def url(self, server: Postmaster, password: str) -> str:
+        """The DATABASE_URL of `server`."""
+        host = quote(str(server.socket_dir), safe="")
+        return f"postgresql://{ROLE}:{quote(password, safe='')}@/{DATABASE}?host={host}&port={PORT}"
+
+    def _stop(self, mode: str, seconds: int) -> None:
+        if self.running() is None:
+            return
+        self.account.run(
+            self.binaries / "pg_ctl", "stop", "-D", self.data, "-m", mode, "-t", str(seconds), "-w"
+        )
+
+    def _until_ready(self, server: subprocess.Popen[bytes], told: int) -> Postmaster:
+        deadline = time.monotonic() + _START_SECONDS
+        while server.poll() is None and time.monotonic() < deadline:
+            found = self._postmaster()
+            if found is not None and found.pid == server.pid and found.status == "ready":
+                return found
+            time.sleep(_LOOK_EVERY_SECONDS)
+        raise EmbeddedError(
+            f"The embedded Postgres did not start: {self._complaint(told)} "
+            f"(the whole log: {self.log}). Or set DATABASE_URL to use a Postgres of your own."
+        )
+
+    def _complaint(self, told: int) -> str:
+        with self.log.open(encoding="utf-8", errors="replace") as log:
+            log.seek(told)
+            lines = [line.strip() for line in log if line.strip()]
+        serious = [line for line in lines if "FATAL:" in line or "PANIC:" in line]
+        return (serious or lines or ["it said nothing"])[-1]
+
+    def _postmaster(self) -> Postmaster | None:
+        try:
+            lines = (self.data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return None
+        if len(lines) < 8:  # it is still being written, or was not when the machine went down
+            return None
+        return Postmaster(int(lines[0]), Path(lines[4]), lines[7].strip())
+
+    def _forget_recycled_pid(self) -> None:
+        # After a power loss the pid in the file may by now be anybody's, and Postgres would refuse to start. A
+        # postmaster's working directory is its data directory; where that can't be seen, Postgres decides.
+        found = self._postmaster()
+        if found is None:
+            return
+        try:
+            works_in = Path(f"/proc/{found.pid}/cwd").readlink()
+        except OSError:
+            return
+        if works_in != self.data.resolve():
+            (self.data / "postmaster.pid").unlink(missing_ok=True)
+
+    def _socket_dir(self) -> Path:
+        wanted = self.home / "run"
+        # A comma separates directories, for the server as for its clients.
+        if len(os.fsencode(wanted)) <= _LONGEST_SOCKET_DIR and not set(',"') & set(str(wanted)):
+            return wanted
+        elsewhere = Path(tempfile.mkdtemp(prefix="asyncpoll-", dir="/tmp"))  # noqa: S108 - random, ours alone
+        os.chown(elsewhere, self.account.uid, self.account.gid)
+        return elsewhere
+
+
+# A Popen that is collected while its process runs would warn, and these servers may outlive us.
+_STARTED: list[subprocess.Popen[bytes]] = []
+
+
+def _listens(directory: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(directory / f".s.PGSQL.{PORT}"))
+        except OSError:
+            return False
+    return True

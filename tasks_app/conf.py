@@ -1,0 +1,137 @@
+"""One frozen, validated view of `settings.ASYNCPOLL`. Wrong values fail at start, with the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from django.core.signals import setting_changed
+
+from tasks_app.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Conf:
+    """Settings of asyncpoll. Durations are seconds, sizes are bytes."""
+
+    DATABASE: str = "default"
+    """Alias in DATABASES of the database that holds the tasks."""
+    LISTEN_DATABASE_URL: str = ""
+    """Connection for LISTEN when DATABASES goes through a transaction pooler; empty: the same database."""
+    CHANNEL_LAYER: str = "asyncpoll"
+    """Alias in CHANNEL_LAYERS that carries wake-ups."""
+    TASK_MODULES: tuple[str, ...] = ()
+    """Modules that declare tasks, besides each installed app's `tasks`."""
+
+    MAX_HOLD_SECONDS: float = 25.0
+    """Longest hold; under the 29–30 s after which API Gateway, Heroku and most balancers cut a request."""
+    MAX_HELD: int = 10_000
+    """Requests held at once by one process; beyond it holds are shed."""
+    MAX_HELD_PER_OWNER: int = 2_000
+    """The same for one owner."""
+    MAX_BODY_BYTES: int = 1_048_576
+    """Largest request body accepted."""
+    MAX_RESULT_BYTES: int = 1_048_576
+    """Largest result stored; a larger one fails its task with the reason."""
+    MAX_EVENTS: int = 1_000
+    """Milestones kept per task."""
+    MAX_SHORT_POLLS_PER_SECOND: int = 5
+    """Immediate answers a second for one task and caller before 429."""
+
+    ANONYMOUS: bool = False
+    """Development only: requests without credentials, from a loopback Host, act as one owner."""
+    AUTHENTICATE: str = ""
+    """Dotted path of `callable(request) -> Identity | None` that maps a project's requests to owners."""
+    TICKET_SECONDS: float = 86_400.0
+    """How long a poll ticket may be used."""
+
+    LEASE_SECONDS: float = 15.0
+    """How long a worker may be silent before its task is taken for dead."""
+    HEARTBEAT_SECONDS: float = 5.0
+    """How often a worker extends its leases; well under a third of LEASE_SECONDS."""
+    WORKER_POLL_SECONDS: float = 1.0
+    """Longest a worker sleeps without looking for work; covers a lost notification."""
+    DEFAULT_TIMEOUT_SECONDS: float = 600.0
+    """Time limit of an attempt whose task declares none."""
+    DEFAULT_MAX_ATTEMPTS: int = 3
+    """Attempts of a task that declares none."""
+    RETRY_BASE_SECONDS: float = 1.0
+    """First retry delay; doubles with each failure, full jitter."""
+    RETRY_MAX_SECONDS: float = 600.0
+    """Longest retry delay."""
+
+
+_Rule = tuple[Callable[[Any], bool], str]
+_POSITIVE: _Rule = (lambda value: value > 0, "must be greater than 0")
+_RULES: Mapping[str, _Rule] = {
+    "MAX_HOLD_SECONDS": (lambda value: 0 < value <= 3600, "must be between 0 and 3600 seconds"),
+    "MAX_HELD": _POSITIVE,
+    "MAX_HELD_PER_OWNER": _POSITIVE,
+    "MAX_BODY_BYTES": _POSITIVE,
+    "MAX_RESULT_BYTES": _POSITIVE,
+    "MAX_EVENTS": (lambda value: value >= 10, "must be 10 or more"),
+    "MAX_SHORT_POLLS_PER_SECOND": _POSITIVE,
+    "TICKET_SECONDS": _POSITIVE,
+    "LEASE_SECONDS": (lambda value: value >= 1, "must be 1 second or more"),
+    "HEARTBEAT_SECONDS": _POSITIVE,
+    "WORKER_POLL_SECONDS": _POSITIVE,
+    "DEFAULT_TIMEOUT_SECONDS": _POSITIVE,
+    "DEFAULT_MAX_ATTEMPTS": (lambda value: 1 <= value <= 100, "must be between 1 and 100"),
+    "RETRY_BASE_SECONDS": _POSITIVE,
+    "RETRY_MAX_SECONDS": _POSITIVE,
+}
+
+
+def parse(values: Mapping[str, Any]) -> Conf:
+    """Validate `values` (as in `settings.ASYNCPOLL`). Raises ConfigurationError naming value, rule and remedy."""
+    known = {field.name: field for field in fields(Conf)}
+    for name in values:
+        if name not in known:
+            raise ConfigurationError(
+                f"ASYNCPOLL[{name!r}] is not a setting; remove it or use one of {', '.join(sorted(known))}."
+            )
+    conf = Conf(**{name: _coerce(name, value, known[name].default) for name, value in values.items()})
+    for name, (holds, rule) in _RULES.items():
+        if not holds(getattr(conf, name)):
+            raise ConfigurationError(f"ASYNCPOLL[{name!r}] is {getattr(conf, name)!r}; it {rule}.")
+    if conf.HEARTBEAT_SECONDS * 2 > conf.LEASE_SECONDS:
+        raise ConfigurationError(
+            f"ASYNCPOLL['HEARTBEAT_SECONDS'] is {conf.HEARTBEAT_SECONDS!r}; a lease of {conf.LEASE_SECONDS} s must "
+            "outlive a missed heartbeat, so set it to at most half of LEASE_SECONDS."
+        )
+    return conf
+
+
+def _coerce(name: str, value: Any, default: Any) -> Any:
+    if isinstance(default, bool) or isinstance(value, bool):
+        fits = isinstance(value, bool) and isinstance(default, bool)
+    elif isinstance(default, float):
+        fits = isinstance(value, int | float)
+        value = float(value) if fits else value
+    elif isinstance(default, tuple):
+        fits = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+        value = tuple(value) if fits else value
+    else:
+        fits = isinstance(value, type(default))
+    if not fits:
+        raise ConfigurationError(
+            f"ASYNCPOLL[{name!r}] is {value!r}; it must be {type(default).__name__}, for example {default!r}."
+        )
+    return value
+
+
+@lru_cache(maxsize=1)
+def current() -> Conf:
+    """The validated settings of this process."""
+    return parse(getattr(settings, "ASYNCPOLL", {}))
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting == "ASYNCPOLL":
+        current.cache_clear()
+
+
+setting_changed.connect(_forget)

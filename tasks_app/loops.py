@@ -1,0 +1,76 @@
+"""The base of every background loop: do one step, sleep as long as the step says, survive its errors."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from contextlib import suppress
+
+from tasks_app.events import emit
+
+# A failing step is tried again after this long, doubling to the cap, so that an outage is not a storm.
+_FIRST_PAUSE_SECONDS = 0.1
+_LONGEST_PAUSE_SECONDS = 5.0
+
+
+class Loop:
+    """Runs `step()` again and again in one asyncio task. A subclass gives `name` and `step`."""
+
+    name = "loop"
+
+    def __init__(self) -> None:
+        self._woken = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._failures = 0
+
+    async def step(self) -> float:
+        """Do one round; returns the seconds to sleep before the next (`wake()` cuts it short)."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Begin looping on the running event loop. A second call does nothing."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name=f"asyncpoll:{self.name}")
+
+    def wake(self) -> None:
+        """End the present sleep. Waking a loop in the middle of a step makes it go round once more."""
+        self._woken.set()
+
+    async def stop(self, within: float = 2.0) -> None:
+        """Cancel the loop and wait for it, at most `within` seconds."""
+        task, self._task = self._task, None
+        if task is None:
+            return
+        task.cancel()
+        await asyncio.wait({task}, timeout=within)
+
+    async def _run(self) -> None:
+        while True:
+            self._woken.clear()
+            pause = await self._survive_step()
+            if pause > 0:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await self._woken.wait()
+            else:
+                await asyncio.sleep(0)
+
+    async def _survive_step(self) -> float:
+        try:
+            pause = await self.step()
+        except Exception as error:
+            self._failures += 1
+            pause = pause_after(self._failures)
+            emit("loop.failed", loop=self.name, error=error, failures=self._failures, pause=pause)
+        else:
+            self._failures = 0
+        return pause
+
+
+def pause_after(failures: int) -> float:
+    """Seconds to wait after `failures` in a row: exponential with full jitter above a quarter of the cap.
+
+    Formula: min(cap, first · 2^(failures - 1)), times a random factor in [0.25, 1].
+    """
+    ceiling = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** min(failures - 1, 10))
+    return ceiling * random.uniform(0.25, 1.0)

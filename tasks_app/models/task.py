@@ -1,0 +1,114 @@
+"""The task: one row, one status, one version, one result."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.db import models
+from django.db.models import F, Q
+from uuid_utils.compat import uuid7
+
+from tasks_app.models.status import TERMINAL_VALUES, TaskStatus
+
+MIN_PRIORITY, MAX_PRIORITY = -100, 100
+MAX_NAME_LENGTH = 200
+
+
+def new_task_id() -> uuid.UUID:
+    """A UUIDv7: unique everywhere, and sorted by the time it was made."""
+    return uuid7()
+
+
+class Task(models.Model):
+    """A unit of work. Only `tasks_app.store` changes it; each visible change adds one to `version`."""
+
+    id = models.UUIDField(primary_key=True, default=new_task_id, editable=False)
+    name = models.CharField("type", max_length=MAX_NAME_LENGTH)
+    queue = models.CharField(max_length=MAX_NAME_LENGTH, default="default")
+    owner = models.CharField(max_length=MAX_NAME_LENGTH, blank=True, default="")
+    priority = models.SmallIntegerField(default=0)
+
+    status = models.CharField(max_length=9, choices=TaskStatus.choices, default=TaskStatus.PENDING)
+    version = models.PositiveIntegerField(default=1)
+    args: models.JSONField[Any, Any] = models.JSONField(default=list)
+    kwargs: models.JSONField[Any, Any] = models.JSONField(default=dict)
+    result: models.JSONField[Any, Any] = models.JSONField(null=True, blank=True)
+    error_type = models.CharField(max_length=MAX_NAME_LENGTH, blank=True, default="")
+    error_message = models.TextField(blank=True, default="")
+    traceback = models.TextField(blank=True, default="")
+    progress = models.FloatField(null=True, blank=True)
+    message = models.TextField(blank=True, default="")
+
+    attempt = models.PositiveIntegerField(default=0, help_text="The fence: only a claim adds to it.")
+    failures = models.PositiveIntegerField(
+        default=0, help_text="Errors, time-outs and expired leases; what max_attempts limits."
+    )
+    max_attempts = models.PositiveSmallIntegerField(default=3)
+    timeout_seconds = models.FloatField(default=600.0)
+
+    ready = models.BooleanField(default=True, help_text="Due; the only rows in the claim index.")
+    order_key = models.DateTimeField(help_text="run_at less the head start that priority gives.")
+    run_at = models.DateTimeField()
+    created_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    worker = models.UUIDField(null=True, blank=True)
+    lease_expires_at = models.DateTimeField(null=True, blank=True)
+    cancel_requested = models.BooleanField(default=False)
+    retried_from = models.UUIDField(null=True, blank=True)
+    trace_context = models.JSONField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="asyncpoll_status_known", condition=Q(status__in=TaskStatus.values)
+            ),
+            models.CheckConstraint(name="asyncpoll_version_from_1", condition=Q(version__gte=1)),
+            models.CheckConstraint(
+                name="asyncpoll_priority_bounds",
+                condition=Q(priority__gte=MIN_PRIORITY, priority__lte=MAX_PRIORITY),
+            ),
+            models.CheckConstraint(
+                name="asyncpoll_progress_bounds",
+                condition=Q(progress__isnull=True) | Q(progress__gte=0, progress__lte=1),
+            ),
+            models.CheckConstraint(
+                name="asyncpoll_ready_is_pending", condition=Q(ready=False) | Q(status="PENDING")
+            ),
+            models.CheckConstraint(
+                name="asyncpoll_running_is_leased",
+                condition=Q(status="RUNNING", worker__isnull=False, lease_expires_at__isnull=False)
+                | (~Q(status="RUNNING") & Q(lease_expires_at__isnull=True)),
+            ),
+            models.CheckConstraint(
+                name="asyncpoll_terminal_is_finished",
+                condition=Q(status__in=TERMINAL_VALUES, finished_at__isnull=False)
+                | (~Q(status__in=TERMINAL_VALUES) & Q(finished_at__isnull=True)),
+            ),
+            models.CheckConstraint(
+                name="asyncpoll_result_is_success",
+                condition=Q(result__isnull=True) | Q(status="SUCCESS"),
+            ),
+            models.CheckConstraint(
+                name="asyncpoll_failures_within", condition=Q(failures__lte=F("attempt"))
+            ),
+        ]
+        indexes = [
+            models.Index(
+                "queue", "order_key", "id", name="asyncpoll_ready", condition=Q(ready=True)
+            ),
+            models.Index(
+                "run_at", name="asyncpoll_due", condition=Q(status="PENDING", ready=False)
+            ),
+            models.Index(
+                "lease_expires_at", name="asyncpoll_leases", condition=Q(status="RUNNING")
+            ),
+            models.Index(
+                "finished_at", "id", name="asyncpoll_finished", condition=Q(finished_at__isnull=False)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.id}"

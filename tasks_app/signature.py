@@ -1,0 +1,66 @@
+"""Do these arguments fit that function? Names by its signature, JSON types by its annotations."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, get_type_hints
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
+
+from tasks_app.errors import InvalidArguments
+
+
+def check_names(
+    name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The arguments by parameter name. Raises InvalidArguments naming the one that does not fit."""
+    try:
+        bound = inspect.signature(func).bind(*args, **kwargs)
+    except TypeError as error:
+        raise InvalidArguments(f"{name}{inspect.signature(func)}: {error}.") from None
+    return dict(bound.arguments)
+
+
+def check_types(name: str, func: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    """Check JSON values against the annotations of `func`. Raises InvalidArguments naming value and rule."""
+    adapters = _adapters(func)
+    for parameter, value in arguments.items():
+        adapter = adapters.get(parameter)
+        if adapter is None:
+            continue
+        try:
+            adapter.validate_json(orjson.dumps(value), strict=True)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in (parameter, *first["loc"]))
+            raise InvalidArguments(f"{name}: {where} is {_short(value)}. {first['msg']}.") from None
+
+
+@lru_cache(maxsize=1024)
+def _adapters(func: Callable[..., Any]) -> dict[str, TypeAdapter[Any]]:
+    """A validator per annotated parameter; one whose annotation pydantic can't read is not checked."""
+    plain = {
+        parameter.name
+        for parameter in inspect.signature(func).parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    }
+    try:
+        hints = get_type_hints(func, include_extras=True)
+    except (NameError, TypeError):
+        return {}
+    adapters = {}
+    for parameter in plain & hints.keys():
+        try:
+            adapters[parameter] = TypeAdapter(hints[parameter])
+        except PydanticUserError:
+            continue
+    return adapters
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,33 @@
+"""How to reach the database without the ORM: the parameters of Django's alias, for connections of our own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import connections
+from psycopg import conninfo
+
+from tasks_app import conf
+
+# Bounds an attempt to connect, so that a blackholed server costs seconds and not minutes.
+CONNECT_TIMEOUT_SECONDS = 2
+
+
+def parameters(application: str) -> dict[str, Any]:
+    """libpq keywords for the tasks' database. `application` names the connection in pg_stat_activity."""
+    given = connections[conf.current().DATABASE].get_connection_params()
+    keywords = {key: value for key, value in given.items() if isinstance(value, str | int)}
+    return _bounded(keywords, application)
+
+
+def listen_parameters(application: str) -> dict[str, Any]:
+    """The same for LISTEN, which must not go through a transaction pooler."""
+    url = conf.current().LISTEN_DATABASE_URL
+    if not url:
+        return parameters(application)
+    return _bounded(dict(conninfo.conninfo_to_dict(url)), application)
+
+
+def _bounded(keywords: dict[str, Any], application: str) -> dict[str, Any]:
+    keywords.setdefault("connect_timeout", CONNECT_TIMEOUT_SECONDS)
+    return {**keywords, "application_name": f"asyncpoll {application}"}

@@ -1,0 +1,102 @@
+"""The process's async connections: every statement outside Django's own connection goes through here."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TypeVar
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from tasks_app.errors import StoreUnavailable
+from tasks_app.store import dsn
+from tasks_app.store.call import Call
+
+T = TypeVar("T")
+
+# A caller that found no connection for this long is told that the database is away.
+_CHECKOUT_SECONDS = 3.0
+_UNAVAILABLE = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
+
+
+class Pool:
+    """A few autocommit connections on one event loop."""
+
+    def __init__(self, application: str, size: int = 4) -> None:
+        self._pool = AsyncConnectionPool(
+            kwargs={**dsn.parameters(application), "autocommit": True},
+            min_size=1,
+            max_size=size,
+            timeout=_CHECKOUT_SECONDS,
+            reconnect_timeout=5.0,
+            configure=_prepare_where_safe,
+            name=f"asyncpoll-{application}",
+            open=False,
+        )
+
+    async def open(self) -> None:
+        """Start connecting in the background; a database that is away is met by the first `run`."""
+        await self._pool.open(wait=False)
+
+    async def close(self) -> None:
+        """Close every connection, within two seconds."""
+        await self._pool.close(timeout=2.0)
+
+    async def run(self, call: Call[T]) -> T:
+        """Execute `call` and commit it. Raises StoreUnavailable when the database is away or goes away meanwhile."""
+        try:
+            async with self._pool.connection() as connection:
+                return await execute(connection, call)
+        except _UNAVAILABLE as error:
+            raise StoreUnavailable(
+                f"The database did not answer ({type(error).__name__}: {error}); try again."
+            ) from error
+
+    def abandon(self) -> None:
+        """Drop the sockets of a pool whose event loop is closed, where nothing can be awaited any more."""
+        for connection in self._pool._pool:
+            connection.pgconn.finish()
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """psycopg_pool's own counters."""
+        return self._pool.get_stats()
+
+
+_pools: dict[asyncio.AbstractEventLoop, Pool] = {}
+
+
+async def loop_pool() -> Pool:
+    """The pool of the running event loop, opened at first use and forgotten with its loop."""
+    loop = asyncio.get_running_loop()
+    pool = _pools.get(loop)
+    if pool is None:
+        for closed in [known for known in _pools if known.is_closed()]:
+            _pools.pop(closed).abandon()
+        pool = _pools[loop] = Pool("app")
+        await pool.open()
+    return pool
+
+
+async def close_loop_pool() -> None:
+    """Close the running loop's pool, if it has one."""
+    pool = _pools.pop(asyncio.get_running_loop(), None)
+    if pool is not None:
+        await pool.close()
+
+
+async def execute(connection: AsyncConnection, call: Call[T]) -> T:
+    """Run `call` on an async connection of the caller's."""
+    async with connection.cursor(binary=True) as cursor:
+        await cursor.execute(call.sql.encode(), call.params)
+        rows = await cursor.fetchall() if cursor.description else []
+    return call.shape(rows)
+
+
+async def _prepare_where_safe(connection: AsyncConnection) -> None:
+    """Prepare statements only where no pooler moves us between backends: there, a prepared one may be elsewhere."""
+    cursor = await connection.execute("SELECT pg_backend_pid()", prepare=False)
+    row = await cursor.fetchone()
+    direct = row is not None and row[0] == connection.info.backend_pid
+    connection.prepare_threshold = 2 if direct else None

@@ -1,0 +1,146 @@
+"""What goes into the store and what comes out: frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+from asyncpoll.contract import Status
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """A task to be stored. `args` and `kwargs` are JSON text; `run_at` None means now."""
+
+    id: UUID
+    name: str
+    queue: str
+    owner: str
+    priority: int
+    args: str
+    kwargs: str
+    max_attempts: int
+    timeout_seconds: float
+    run_at: datetime | None = None
+    retried_from: UUID | None = None
+    trace_context: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """An attempt that this worker may now run. `args` and `kwargs` are JSON text, `attempt` is its fence."""
+
+    id: UUID
+    name: str
+    queue: str
+    owner: str
+    args: str
+    kwargs: str
+    attempt: int
+    failures: int
+    max_attempts: int
+    timeout_seconds: float
+    version: int
+    cancel_requested: bool
+    trace_context: str | None
+    queue_wait_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """One version of a task to be. `kind` is a value of `EventKind`; `data` is JSON text."""
+
+    kind: str
+    progress: float | None = None
+    message: str = ""
+    data: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one attempt has to say: its milestones, and where they leave the task.
+
+    RUNNING means milestones only; PENDING gives the task back after `delay_seconds`. `failed` counts the attempt as a
+    failure. `result` is JSON text. One version is made per milestone.
+    """
+
+    task_id: UUID
+    attempt: int
+    status: Status
+    milestones: tuple[Milestone, ...]
+    result: str | None = None
+    error_type: str = ""
+    error_message: str = ""
+    traceback: str = ""
+    failed: bool = False
+    delay_seconds: float = 0.0
+
+    @property
+    def ends_attempt(self) -> bool:
+        """True when the attempt is over with this change."""
+        return self.status is not Status.RUNNING
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A change that became visible. `status` may be CANCELLED where a retry was asked of a cancelled task."""
+
+    id: UUID
+    status: Status
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A task as it was read. `result` is JSON text; `result_apart` says it is large and has to be read by itself."""
+
+    id: UUID
+    name: str
+    queue: str
+    owner: str
+    status: Status
+    version: int
+    progress: float | None
+    message: str
+    attempt: int
+    error_type: str
+    error_message: str
+    stalled: bool
+    cancel_requested: bool
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    result: str | None = None
+    result_apart: bool = False
+
+    @property
+    def is_terminal(self) -> bool:
+        """True when the task is over."""
+        return self.status.is_terminal
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFacts:
+    """What a worker process says of itself with each heartbeat."""
+
+    id: UUID
+    hostname: str
+    pid: int
+    queues: tuple[str, ...]
+    concurrency: int
+
+
+ENDINGS: Mapping[Status, str] = MappingProxyType(
+    {Status.SUCCESS: "succeeded", Status.FAILED: "failed", Status.CANCELLED: "cancelled"}
+)
+"""The kind of the event that ends a task, by the status it ends in."""
+
+
+def snapshot(row: tuple[Any, ...]) -> Snapshot:
+    """A row of `read.sql` as a Snapshot."""
+    identity, name, queue, owner, status, *rest = row
+    return Snapshot(identity, name, queue, owner, Status(status), *rest)

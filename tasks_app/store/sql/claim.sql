@@ -1,0 +1,48 @@
+-- claim: at most `limit` ready tasks become RUNNING under a lease of this worker; no other claim gets the same ones.
+WITH RECURSIVE found(queue) AS (
+    SELECT min(t.queue) FROM tasks_app_task t WHERE t.ready AND %(queues)s::text[] IS NULL
+    UNION ALL
+    SELECT (SELECT min(t.queue) FROM tasks_app_task t WHERE t.ready AND t.queue > found.queue)
+    FROM found WHERE found.queue IS NOT NULL
+),
+lane AS MATERIALIZED (
+    SELECT queue FROM found WHERE queue IS NOT NULL
+    UNION
+    SELECT unnest(%(queues)s::text[])
+),
+picked AS MATERIALIZED (
+    SELECT due.id
+    FROM lane CROSS JOIN LATERAL (
+        SELECT t.id, t.order_key FROM tasks_app_task t
+        WHERE t.ready AND t.queue = lane.queue
+        ORDER BY t.order_key, t.id
+        LIMIT %(limit)s
+        FOR UPDATE SKIP LOCKED
+    ) AS due
+    ORDER BY due.order_key, due.id
+    LIMIT %(limit)s
+),
+now AS MATERIALIZED (SELECT clock_timestamp() AS at),
+claimed AS (
+    UPDATE tasks_app_task t SET
+        status = 'RUNNING', version = t.version + 1, attempt = t.attempt + 1, ready = false,
+        worker = %(worker)s, started_at = now.at, progress = NULL, message = '',
+        lease_expires_at = now.at + make_interval(secs => least(%(lease)s, t.timeout_seconds))
+    FROM picked, now
+    WHERE t.id = picked.id
+    RETURNING t.*
+),
+history AS (
+    INSERT INTO tasks_app_taskevent (task_id, version, kind, at, attempt, message)
+    SELECT id, version, 'started', started_at, attempt, '' FROM claimed
+),
+notified AS MATERIALIZED (
+    SELECT pg_notify('asyncpoll_changed', string_agg(hint, ',')) FROM (
+        SELECT replace(id::text, '-', '') || ':' || version AS hint, row_number() OVER () / 150 AS chunk FROM claimed
+    ) AS hints GROUP BY chunk
+)
+SELECT
+    id, name, queue, owner, args::text, kwargs::text, attempt, failures, max_attempts, timeout_seconds, version,
+    cancel_requested, trace_context::text,
+    extract(epoch FROM started_at - run_at)::float8 AS queue_wait_seconds, (SELECT count(*) FROM notified)
+FROM claimed ORDER BY order_key, id

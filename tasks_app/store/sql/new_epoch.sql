@@ -1,0 +1,2 @@
+-- new_epoch: a number larger than any epoch before it.
+SELECT nextval('asyncpoll_epoch')

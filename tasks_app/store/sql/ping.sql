@@ -1,0 +1,2 @@
+-- ping: the database answers.
+SELECT 1

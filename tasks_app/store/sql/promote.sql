@@ -1,0 +1,20 @@
+-- promote: tasks that have become due enter the ready index and their queues' workers are told; at most `limit` at once.
+WITH due AS MATERIALIZED (
+    SELECT id FROM tasks_app_task
+    WHERE status = 'PENDING' AND NOT ready AND run_at <= clock_timestamp()
+    ORDER BY run_at
+    LIMIT %(limit)s
+    FOR UPDATE SKIP LOCKED
+),
+promoted AS (
+    UPDATE tasks_app_task t SET ready = true FROM due WHERE t.id = due.id RETURNING t.queue
+),
+offered AS MATERIALIZED (
+    SELECT pg_notify('asyncpoll_work', 'queue:' || queue) FROM (SELECT DISTINCT queue FROM promoted) AS q
+)
+SELECT
+    (SELECT count(*) FROM promoted),
+    extract(epoch FROM (
+        SELECT min(run_at) FROM tasks_app_task WHERE status = 'PENDING' AND NOT ready AND run_at > clock_timestamp()
+    ) - clock_timestamp())::float8,
+    (SELECT count(*) FROM offered)

@@ -1,0 +1,44 @@
+-- rescue: tasks whose lease ran out are given to another attempt, or end when none is left; at most `limit` at once.
+WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at),
+expired AS MATERIALIZED (
+    SELECT t.id, CASE
+        WHEN t.cancel_requested THEN 'CANCELLED'
+        WHEN t.failures + 1 >= t.max_attempts THEN 'FAILED'
+        ELSE 'PENDING'
+    END AS status,
+    least(%(retry_max)s, %(retry_base)s * power(2, least(t.failures, 30))) * random() AS delay
+    FROM tasks_app_task t
+    WHERE t.status = 'RUNNING' AND t.lease_expires_at < clock_timestamp()
+    ORDER BY t.lease_expires_at
+    LIMIT %(limit)s
+    FOR UPDATE SKIP LOCKED
+),
+rescued AS (
+    UPDATE tasks_app_task t SET
+        status = expired.status, version = t.version + 1, failures = t.failures + 1, progress = NULL,
+        error_type = CASE WHEN t.started_at + make_interval(secs => t.timeout_seconds) <= now.at
+            THEN 'TimeoutError' ELSE 'LeaseExpired' END,
+        error_message = CASE WHEN t.started_at + make_interval(secs => t.timeout_seconds) <= now.at
+            THEN format('Attempt %%s exceeded its time limit of %%s s.', t.attempt, t.timeout_seconds)
+            ELSE format('The worker that ran attempt %%s stopped answering.', t.attempt) END,
+        lease_expires_at = NULL,
+        run_at = CASE WHEN expired.status = 'PENDING'
+            THEN now.at + make_interval(secs => expired.delay) ELSE t.run_at END,
+        order_key = CASE WHEN expired.status = 'PENDING'
+            THEN now.at + make_interval(secs => expired.delay - t.priority * %(head_start)s) ELSE t.order_key END,
+        finished_at = CASE WHEN expired.status <> 'PENDING' THEN now.at END
+    FROM expired, now
+    WHERE t.id = expired.id
+    RETURNING t.id, t.version, t.status, t.attempt, t.error_message, now.at
+),
+history AS (
+    INSERT INTO tasks_app_taskevent (task_id, version, kind, at, attempt, message)
+    SELECT id, version, CASE status WHEN 'PENDING' THEN 'rescued' ELSE lower(status) END, at, attempt, error_message
+    FROM rescued
+),
+told AS MATERIALIZED (
+    SELECT pg_notify('asyncpoll_changed', string_agg(hint, ',')) FROM (
+        SELECT replace(id::text, '-', '') || ':' || version AS hint, row_number() OVER () / 150 AS chunk FROM rescued
+    ) AS hints GROUP BY chunk
+)
+SELECT id, status, version, (SELECT count(*) FROM told) FROM rescued

@@ -1,0 +1,232 @@
+"""The verbs of the store. Each makes the Call for its statement; the statement's first line says what it promises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from asyncpoll.contract import Status
+from tasks_app.store.call import Call, Rows
+from tasks_app.store.rows import (
+    ENDINGS,
+    Change,
+    Claimed,
+    Committed,
+    NewTask,
+    Snapshot,
+    WorkerFacts,
+    snapshot,
+)
+
+# A priority point is a head start of a minute: a static order that an index can hold, in which nothing starves.
+HEAD_START_SECONDS = 60.0
+# Code outside the workers holds its tasks under this name, so that no worker's commit or heartbeat can touch them.
+OUTSIDE_WORKER = UUID("00000000-0000-8000-8000-000000000001")
+
+
+def enqueue(tasks: Sequence[NewTask]) -> Call[list[UUID]]:
+    """Store `tasks`; gives their ids."""
+    return Call(
+        "enqueue",
+        {
+            "head_start": HEAD_START_SECONDS,
+            "ids": [task.id for task in tasks],
+            "names": [task.name for task in tasks],
+            "queues": [task.queue for task in tasks],
+            "owners": [task.owner for task in tasks],
+            "priorities": [task.priority for task in tasks],
+            "args": [task.args for task in tasks],
+            "kwargs": [task.kwargs for task in tasks],
+            "max_attempts": [task.max_attempts for task in tasks],
+            "timeouts": [task.timeout_seconds for task in tasks],
+            "run_ats": [task.run_at for task in tasks],
+            "retried_from": [task.retried_from for task in tasks],
+            "trace_contexts": [task.trace_context for task in tasks],
+        },
+        _ids,
+    )
+
+
+def claim(
+    worker: UUID, limit: int, queues: Sequence[str] | None, lease_seconds: float
+) -> Call[list[Claimed]]:
+    """Take up to `limit` ready tasks of `queues` (None: of every queue), the most urgent first."""
+    return Call(
+        "claim",
+        {
+            "worker": worker,
+            "limit": limit,
+            "queues": None if queues is None else list(queues),
+            "lease": lease_seconds,
+        },
+        lambda rows: [Claimed(*row[:-1]) for row in rows],
+    )
+
+
+def commit(worker: UUID, changes: Sequence[Change]) -> Call[list[Committed]]:
+    """Make `changes` (at most one per task) visible. A task missing from the answer was fenced off."""
+    latest = [change.milestones[-1] for change in changes]
+    events = [
+        (change.task_id, ordinal, milestone)
+        for change in changes
+        for ordinal, milestone in enumerate(change.milestones, 1)
+    ]
+    return Call(
+        "commit",
+        {
+            "worker": worker,
+            "head_start": HEAD_START_SECONDS,
+            "ids": [change.task_id for change in changes],
+            "attempts": [change.attempt for change in changes],
+            "statuses": [change.status.value for change in changes],
+            "bumps": [len(change.milestones) for change in changes],
+            "progress": [milestone.progress for milestone in latest],
+            "messages": [milestone.message or None for milestone in latest],
+            "results": [change.result for change in changes],
+            "error_types": [change.error_type for change in changes],
+            "error_messages": [change.error_message for change in changes],
+            "tracebacks": [change.traceback for change in changes],
+            "failed": [int(change.failed) for change in changes],
+            "delays": [change.delay_seconds for change in changes],
+            "event_ids": [task_id for task_id, _, _ in events],
+            "event_ordinals": [ordinal for _, ordinal, _ in events],
+            "event_kinds": [milestone.kind for _, _, milestone in events],
+            "event_progress": [milestone.progress for _, _, milestone in events],
+            "event_messages": [milestone.message for _, _, milestone in events],
+            "event_data": [milestone.data for _, _, milestone in events],
+        },
+        _committed,
+    )
+
+
+def heartbeat(
+    worker: WorkerFacts, held: Sequence[tuple[UUID, int]], lease_seconds: float
+) -> Call[dict[tuple[UUID, int], bool]]:
+    """Extend the leases of `held` (task, attempt). Gives those still held, each with: was its cancel asked for?"""
+    return Call(
+        "heartbeat",
+        {
+            "worker": worker.id,
+            "hostname": worker.hostname,
+            "pid": worker.pid,
+            "queues": orjson.dumps(worker.queues).decode(),
+            "concurrency": worker.concurrency,
+            "ids": [task_id for task_id, _ in held],
+            "attempts": [attempt for _, attempt in held],
+            "lease": lease_seconds,
+        },
+        lambda rows: {(row[0], row[1]): row[2] for row in rows},
+    )
+
+
+def stop_worker(worker: UUID) -> Call[None]:
+    """Record that the worker process ended."""
+    return Call("stop_worker", {"worker": worker}, lambda rows: None)
+
+
+def rescue(limit: int, retry_base_seconds: float, retry_max_seconds: float) -> Call[list[Committed]]:
+    """Give tasks whose lease ran out to another attempt, or end them."""
+    return Call(
+        "rescue",
+        {
+            "limit": limit,
+            "retry_base": retry_base_seconds,
+            "retry_max": retry_max_seconds,
+            "head_start": HEAD_START_SECONDS,
+        },
+        _committed,
+    )
+
+
+def promote(limit: int) -> Call[tuple[int, float | None]]:
+    """Let due tasks into the ready index. Gives how many, and the seconds until the next one is due."""
+    return Call("promote", {"limit": limit}, lambda rows: (rows[0][0], rows[0][1]))
+
+
+def cancel(task_id: UUID) -> Call[Committed | None]:
+    """End a PENDING task, ask a RUNNING one to stop. None: nothing changed (over, asked before, or unknown)."""
+    return Call("cancel", {"id": task_id}, lambda rows: _first(_committed(rows)))
+
+
+def run_again(task_id: UUID, new_id: UUID) -> Call[tuple[UUID, str] | None]:
+    """Enqueue a copy of a task that is over. Gives its id and queue; None: not over, or unknown."""
+    return Call(
+        "run_again",
+        {"id": task_id, "new_id": new_id, "head_start": HEAD_START_SECONDS},
+        lambda rows: (rows[0][0], rows[0][1]) if rows else None,
+    )
+
+
+def step(
+    task_id: UUID,
+    status: Status,
+    *,
+    progress: float | None = None,
+    message: str | None = None,
+    data: str | None = None,
+    result: str | None = None,
+    error_type: str = "",
+    error_message: str = "",
+) -> Call[int | None]:
+    """Report on a task that code outside the workers runs. Gives the new version; None: a worker's, over, or unknown."""
+    return Call(
+        "step",
+        {
+            "id": task_id,
+            "worker": OUTSIDE_WORKER,
+            "status": status.value,
+            "kind": ENDINGS.get(status, "progress"),
+            "progress": progress,
+            "message": message,
+            "data": data,
+            "result": result,
+            "error_type": error_type,
+            "error_message": error_message,
+        },
+        lambda rows: rows[0][0] if rows else None,
+    )
+
+
+def read(ids: Sequence[UUID]) -> Call[dict[UUID, Snapshot]]:
+    """The tasks as they are now; an id that is missing from the answer does not exist."""
+    return Call("read", {"ids": list(ids)}, lambda rows: {row[0]: snapshot(row) for row in rows})
+
+
+def read_result(task_id: UUID) -> Call[str | None]:
+    """The stored result of one task, as JSON text."""
+    return Call("read_result", {"id": task_id}, lambda rows: rows[0][0] if rows else None)
+
+
+def notify(queues: Sequence[str]) -> Call[None]:
+    """Tell the workers of `queues` that there may be work."""
+    return Call("notify", {"queues": list(queues)}, lambda rows: None)
+
+
+def delete(ids: Sequence[UUID]) -> Call[list[UUID]]:
+    """Delete tasks with their history; gives those that existed."""
+    return Call("delete", {"ids": list(ids)}, _ids)
+
+
+def new_epoch() -> Call[int]:
+    """A number larger than any epoch before it."""
+    return Call("new_epoch", {}, lambda rows: int(rows[0][0]))
+
+
+def ping() -> Call[None]:
+    """Ask the database for a sign of life."""
+    return Call("ping", {}, lambda rows: None)
+
+
+def _ids(rows: Rows) -> list[UUID]:
+    return [row[0] for row in rows]
+
+
+def _committed(rows: Rows) -> list[Committed]:
+    return [Committed(row[0], Status(row[1]), row[2]) for row in rows]
+
+
+def _first(items: list[Any]) -> Any:
+    return items[0] if items else None

@@ -1,0 +1,59 @@
+"""`@task`: a function that workers run, whose call is a row that can be waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar, overload
+
+from tasks_app import catalogue
+from tasks_app.context import current_task
+from tasks_app.declaration import Task, TaskHandle
+from tasks_app.steps import anotify_step_completed, notify_step_completed
+
+__all__ = [
+    "Task",
+    "TaskHandle",
+    "anotify_step_completed",
+    "current_task",
+    "notify_step_completed",
+    "task",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@overload
+def task(func: Callable[P, R], /) -> Task[P, R]: ...
+
+
+@overload
+def task(
+    *,
+    name: str | None = None,
+    queue: str = "default",
+    queues: Sequence[str] = (),
+    priority: int = 0,
+    max_attempts: int | None = None,
+    timeout: float | None = None,
+    expose: bool = False,
+) -> Callable[[Callable[P, R]], Task[P, R]]: ...
+
+
+def task(func: Callable[..., Any] | None = None, /, *, name: str | None = None, **options: Any) -> Any:
+    """Declare a task. With `expose=True` it can be submitted over HTTP, within the declared bounds: on `queue` or one
+    of `queues`, with at most `priority`, `max_attempts` and `timeout` (seconds per attempt).
+
+    `name` defaults to module and function. Raises InvalidTask.
+    """
+
+    def declare(function: Callable[..., Any]) -> Task[..., Any]:
+        declared = Task(
+            func=function,
+            name=name or f"{function.__module__}.{function.__qualname__}",
+            **{**options, "queues": tuple(options.get("queues", ()))},
+        )
+        catalogue.register(declared)
+        return declared
+
+    return declare if func is None else declare(func)
