@@ -9,6 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 
+def data_dir() -> Path:
+    """Where this project keeps its data: ASYNCPOLL_DATA_DIR, or `.asyncpoll` next to manage.py."""
+    chosen = os.environ.get("ASYNCPOLL_DATA_DIR")
+    return Path(chosen).absolute() if chosen else Path(__file__).resolve().parents[1] / ".asyncpoll"
+
+
 def make_data_dir(path: Path) -> Path:
     """Create the data directory `path` unless it exists; a directory that is there already stays as it is.
 

@@ -11,3 +11,9 @@ class TasksAppConfig(AppConfig):
     name = "tasks_app"
     verbose_name = "Tasks"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Discover tasks once every app is loaded."""
+        from tasks_app import catalogue
+
+        catalogue.discover()

@@ -26,9 +26,30 @@ class InvalidArguments(TasksError):
 class OutOfBounds(TasksError):
     """A submission asks for more than the task's declaration allows."""
 
+    def __init__(self, message: str, parameter: str) -> None:
+        self.parameter = parameter
+        super().__init__(message)
+
 
 class NotJson(TasksError):
     """A value can't be stored as JSON in Postgres: NaN, NUL, a lone surrogate, too large, or not JSON at all."""
+
+
+class BadParameter(TasksError):
+    """A query parameter breaks a rule."""
+
+    def __init__(self, parameter: str, value: str, rule: str) -> None:
+        self.parameter = parameter
+        shown = value if len(value) <= 60 else f"{value[:57]}..."
+        super().__init__(f"{parameter} is {shown!r}; it {rule}.")
+
+
+class TaskNotFound(TasksError):
+    """No task has that id, or it belongs to somebody else: the two can't be told apart."""
+
+
+class TooManyHeld(TasksError):
+    """The process is past the last of its limits."""
 
 
 class TaskGone(TasksError):

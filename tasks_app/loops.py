@@ -8,15 +8,15 @@ from contextlib import suppress
 
 from tasks_app.events import emit
 
-# A failing step is tried again after this long, doubling to the cap, so that an outage is not a storm.
+# A failing step is tried again after this long, doubling to the loop's cap, so that an outage is not a storm.
 _FIRST_PAUSE_SECONDS = 0.1
-_LONGEST_PAUSE_SECONDS = 5.0
 
 
 class Loop:
     """Runs `step()` again and again in one asyncio task. A subclass gives `name` and `step`."""
 
     name = "loop"
+    longest_pause_seconds = 5.0
 
     def __init__(self) -> None:
         self._woken = asyncio.Event()
@@ -47,30 +47,34 @@ class Loop:
     async def _run(self) -> None:
         while True:
             self._woken.clear()
-            pause = await self._survive_step()
-            if pause > 0:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(pause):
-                        await self._woken.wait()
-            else:
-                await asyncio.sleep(0)
-
-    async def _survive_step(self) -> float:
-        try:
-            pause = await self.step()
-        except Exception as error:
-            self._failures += 1
-            pause = pause_after(self._failures)
-            emit("loop.failed", loop=self.name, error=error, failures=self._failures, pause=pause)
-        else:
+            try:
+                pause = await self.step()
+            except Exception as error:
+                # Not cut short by wake(): whoever wakes a loop in an outage would make it a storm.
+                await asyncio.sleep(self._note_failure(error))
+                continue
             self._failures = 0
+            await self._rest(pause)
+
+    async def _rest(self, pause: float) -> None:
+        if pause <= 0 or self._woken.is_set():
+            await asyncio.sleep(0)
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await self._woken.wait()
+
+    def _note_failure(self, error: Exception) -> float:
+        self._failures += 1
+        pause = pause_after(self._failures, self.longest_pause_seconds)
+        emit("loop.failed", loop=self.name, error=error, failures=self._failures, pause=pause)
         return pause
 
 
-def pause_after(failures: int) -> float:
-    """Seconds to wait after `failures` in a row: exponential with full jitter above a quarter of the cap.
+def pause_after(failures: int, longest_seconds: float) -> float:
+    """Seconds to wait after `failures` in a row: exponential, with jitter, from 0.1 s to `longest_seconds`.
 
-    Formula: min(cap, first · 2^(failures - 1)), times a random factor in [0.25, 1].
+    Formula: min(longest, 0.1 · 2^(failures - 1)), times a random factor in [0.25, 1].
     """
-    ceiling = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** min(failures - 1, 10))
+    ceiling = min(longest_seconds, _FIRST_PAUSE_SECONDS * 2 ** min(failures - 1, 16))
     return ceiling * random.uniform(0.25, 1.0)

@@ -8,6 +8,8 @@ Its home is a directory that only the account it runs as may enter:
 from __future__ import annotations
 
 import os
+import re
+import signal
 import socket
 import subprocess
 import tempfile
@@ -34,8 +36,10 @@ SETTINGS = {
 # Recovery after a crash replays what was written since the last checkpoint, minutes at most.
 _START_SECONDS = 120.0
 _LOOK_EVERY_SECONDS = 0.02
+_PROC = Path("/proc")  # not on macOS, where Postgres alone decides about an old pid
 # A socket's path may have 107 bytes (103 on macOS), of which ".s.PGSQL.5432.lock" takes 18.
 _LONGEST_SOCKET_DIR = 84
+_ELSEWHERE = "asyncpoll-socket-"
 # In steps that only the account itself takes, so that root never writes into another's directory. A half-made
 # cluster never gets the name "data".
 _MAKE = """
@@ -74,6 +78,10 @@ class Cluster:
         return self.home / "data"
 
     @property
+    def _pid_file(self) -> Path:
+        return self.data / "postmaster.pid"
+
+    @property
     def exists(self) -> bool:
         """True once the cluster was made completely."""
         return self.data.is_dir()
@@ -107,18 +115,30 @@ class Cluster:
 
         Raises EmbeddedError with what the server logged.
         """
-        self._forget_recycled_pid()
+        self._disown_dead_postmaster()
         options = [f"--{name}={value}" for name, value in {**SETTINGS, **settings}.items()]
         log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         try:
             told = os.fstat(log).st_size
             server = self.account.start(
-                self.binaries / "postgres", "-D", self.data, "-k", self._socket_dir(), *options, output=log
+                self.binaries / "postgres",
+                "-D",
+                self.data,
+                "-k",
+                self._socket_dir(),
+                *options,
+                output=log,
             )
         finally:
             os.close(log)
-        _STARTED.append(server)
-        return self._until_ready(server, told)
+        _STARTED[server.pid] = server
+        try:
+            return self._until_ready(server, told)
+        except BaseException:
+            server.send_signal(
+                signal.SIGINT
+            )  # a fast shutdown; nobody else knows of this server yet
+            raise
 
     def until_ready(self) -> Postmaster | None:
         """Wait for a server that another process started; None if it stops instead. Raises EmbeddedError."""
@@ -132,18 +152,21 @@ class Cluster:
             time.sleep(_LOOK_EVERY_SECONDS)
         return found
 
-    def stop(self, patience_seconds: int = 3) -> None:
+    def stop(self, patience_seconds: int = 2) -> None:
         """Stop the server. Whatever takes longer than `patience_seconds` is cut off; nothing committed is lost.
 
         Raises EmbeddedError if it still runs then.
         """
         found = self._postmaster()
+        if found is None:
+            return
         try:
             self._stop("fast", patience_seconds)
         except EmbeddedError:
-            if self.data.is_dir():  # not if somebody deleted it: the server sees that and ends itself
-                self._stop("immediate", patience_seconds)
-        if found is not None and found.socket_dir.parent != self.home:
+            self._stop("immediate", patience_seconds)
+        if (server := _STARTED.pop(found.pid, None)) is not None:
+            server.wait(patience_seconds)
+        if found.socket_dir.name.startswith(_ELSEWHERE) and self.account.owns(found.socket_dir):
             found.socket_dir.rmdir()
 
     def url(self, server: Postmaster, password: str) -> str:
@@ -173,44 +196,57 @@ class Cluster:
     def _complaint(self, told: int) -> str:
         with self.log.open(encoding="utf-8", errors="replace") as log:
             log.seek(told)
-            lines = [line.strip() for line in log if line.strip()]
-        serious = [line for line in lines if "FATAL:" in line or "PANIC:" in line]
-        return (serious or lines or ["it said nothing"])[-1]
+            said = log.read().strip()
+        # The last fatal message, with the DETAIL and HINT that follow it.
+        fatal = re.split(r"(?:FATAL|PANIC):\s+", said)[-1] or "it said nothing"
+        return " ".join(
+            re.sub(r"^.* (?:DETAIL|HINT|LOG):\s+", "", line) for line in fatal.splitlines()
+        )
 
     def _postmaster(self) -> Postmaster | None:
         try:
-            lines = (self.data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+            lines = self._pid_file.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             return None
-        if len(lines) < 8:  # it is still being written, or was not when the machine went down
+        if (
+            len(lines) < 8 or not lines[0].isdigit()
+        ):  # it is still being written, or was not when the machine went down
             return None
         return Postmaster(int(lines[0]), Path(lines[4]), lines[7].strip())
 
-    def _forget_recycled_pid(self) -> None:
-        # After a power loss the pid in the file may by now be anybody's, and Postgres would refuse to start. A
-        # postmaster's working directory is its data directory; where that can't be seen, Postgres decides.
+    def _disown_dead_postmaster(self) -> None:
+        # Postgres refuses to start while the process in postmaster.pid exists. After a power loss that may be anybody,
+        # and in a container whose init reaps nobody it is a zombie. Our own pid there, the new server's parent, is
+        # ignored; the rest of the file still guards against backends that outlived their postmaster.
         found = self._postmaster()
-        if found is None:
+        if found is None or not _PROC.exists() or self._is_postmaster(found.pid):
             return
+        _, _, rest = self._pid_file.read_text(encoding="utf-8").partition("\n")
+        self.account.run(
+            "/bin/sh", "-c", 'cat > "$1"', "sh", self._pid_file, stdin=f"{os.getpid()}\n{rest}"
+        )
+
+    def _is_postmaster(self, pid: int) -> bool:
         try:
-            works_in = Path(f"/proc/{found.pid}/cwd").readlink()
-        except OSError:
-            return
-        if works_in != self.data.resolve():
-            (self.data / "postmaster.pid").unlink(missing_ok=True)
+            works_in = (_PROC / str(pid) / "cwd").readlink()
+        except FileNotFoundError:
+            return False
+        except PermissionError:
+            return True
+        return works_in == self.data.resolve()
 
     def _socket_dir(self) -> Path:
         wanted = self.home / "run"
         # A comma separates directories, for the server as for its clients.
         if len(os.fsencode(wanted)) <= _LONGEST_SOCKET_DIR and not set(',"') & set(str(wanted)):
             return wanted
-        elsewhere = Path(tempfile.mkdtemp(prefix="asyncpoll-", dir="/tmp"))  # noqa: S108 - random, ours alone
+        elsewhere = Path(tempfile.mkdtemp(prefix=_ELSEWHERE, dir="/tmp"))
         os.chown(elsewhere, self.account.uid, self.account.gid)
         return elsewhere
 
 
 # A Popen that is collected while its process runs would warn, and these servers may outlive us.
-_STARTED: list[subprocess.Popen[bytes]] = []
+_STARTED: dict[int, subprocess.Popen[bytes]] = {}
 
 
 def _listens(directory: Path) -> bool:

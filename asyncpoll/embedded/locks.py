@@ -46,8 +46,12 @@ class FileLock:
         """What the holder noted."""
         return os.pread(self._file, 1024, 0).decode(errors="replace").strip()
 
+    def release(self) -> None:
+        """Let others have the lock."""
+        fcntl.flock(self._file, fcntl.LOCK_UN)
+
     def close(self) -> None:
-        """Release the lock."""
+        """Release the lock for good."""
         os.close(self._file)
 
     def __enter__(self) -> FileLock:
@@ -55,6 +59,9 @@ class FileLock:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
-        self.close()
+        self.release()

@@ -9,6 +9,7 @@ import os
 import stat
 import sysconfig
 from collections.abc import Iterator
+from pathlib import Path
 
 from asyncpoll.inspection.findings import Finding, reason_of
 from asyncpoll.inspection.gather import Entry, Installed
@@ -21,10 +22,10 @@ def checkable(installed: Installed) -> list[Entry]:
     return [entry for entry in installed.entries if entry.digest or not is_bytecode(entry.path)]
 
 
-def verify(entry: Entry, location: str) -> Iterator[Finding]:
+def verify(entry: Entry, location: Path) -> Iterator[Finding]:
     """Compare one file with its line in RECORD; yields nothing if they agree."""
-    path = os.path.normpath(os.path.join(location, entry.path))
-    if not is_below(_prefix(location), path):
+    path = absolute(entry.path, location)
+    if _prefix(location) not in path.parents:
         yield Finding("unchecked", entry.path, "lies outside the installation")
         return
     try:
@@ -39,9 +40,9 @@ def verify(entry: Entry, location: str) -> Iterator[Finding]:
         yield Finding("unchecked", entry.path, reason_of(error))
 
 
-def is_below(directory: str, path: str) -> bool:
-    """Whether an absolute, normalised path lies inside a directory."""
-    return path.startswith(directory.rstrip(os.sep) + os.sep)
+def absolute(listed: str, location: Path) -> Path:
+    """Locate what RECORD lists; by its words alone, following no link."""
+    return Path(os.path.normpath(location / listed))
 
 
 def is_bytecode(path: str) -> bool:
@@ -49,8 +50,8 @@ def is_bytecode(path: str) -> bool:
     return path.endswith((".pyc", ".pyo")) or "__pycache__" in path.split("/")
 
 
-def _difference(entry: Entry, path: str) -> str:
-    found = os.stat(path)
+def _difference(entry: Entry, path: Path) -> str:
+    found = path.stat()
     if not stat.S_ISREG(found.st_mode):
         return "is not a regular file"
     if entry.size is not None and entry.size != found.st_size:
@@ -65,20 +66,20 @@ def _algorithm(entry: Entry) -> str:
     return entry.digest.partition("=")[0]
 
 
-def _digest(path: str, algorithm: str) -> str:
-    with open(path, "rb") as file:
+def _digest(path: Path, algorithm: str) -> str:
+    with path.open("rb") as file:
         digest = hashlib.file_digest(file, algorithm).digest()
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
 @functools.cache
-def _prefix(location: str) -> str:
+def _prefix(location: Path) -> Path:
     """Name the directory an installation at `location` may write below.
 
     In site-packages that is as many levels up as in this Python: its scripts are listed there as
     ../../../bin/x. Anywhere else it is the location itself. What a RECORD lists beyond is not read.
     """
-    if os.path.basename(location) not in ("site-packages", "dist-packages"):
+    if location.name not in ("site-packages", "dist-packages"):
         return location
     climb = os.path.relpath(sysconfig.get_path("data"), sysconfig.get_path("purelib"))
-    return os.path.normpath(os.path.join(location, climb))
+    return absolute(climb, location)

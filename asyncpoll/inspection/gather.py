@@ -8,6 +8,7 @@ import json
 import os
 from dataclasses import dataclass
 from importlib.metadata import Distribution
+from pathlib import Path
 
 from asyncpoll.inspection.findings import Finding, reason_of
 
@@ -31,8 +32,8 @@ class Installed:
 
     name: str
     version: str
-    location: str
-    info: str
+    location: Path
+    info: Path
     licence_expression: str = ""
     licence: str = ""
     classifiers: tuple[str, ...] = ()
@@ -45,10 +46,10 @@ class Installed:
 def gather(distribution: Distribution) -> Installed:
     """Read metadata and RECORD of one distribution; never raises for a broken one."""
     findings: list[Finding] = []
-    location = os.path.abspath(str(distribution.locate_file("")))
+    location = Path(os.path.normpath(Path(str(distribution.locate_file(""))).absolute()))
     # Only the private attribute knows the directory's name, which is all that is left to go by
     # when METADATA can't be read.
-    info = str(getattr(distribution, "_path", location))
+    info = Path(str(getattr(distribution, "_path", location)))
     name, version = _named_by_directory(info)
     fields = _metadata(distribution, findings)
     entries = _entries(distribution, location, findings)
@@ -56,7 +57,7 @@ def gather(distribution: Distribution) -> Installed:
         name=_first(fields, "Name") or name,
         version=_first(fields, "Version") or version,
         location=location,
-        info=os.path.realpath(info),
+        info=Path(os.path.realpath(info)),
         licence_expression=_first(fields, "License-Expression"),
         licence=_first(fields, "License"),
         classifiers=tuple(fields.get("Classifier", ())),
@@ -81,9 +82,8 @@ def _size(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() else None
 
 
-def _named_by_directory(info: str) -> tuple[str, str]:
-    stem, _ = os.path.splitext(os.path.basename(info))
-    name, _, rest = stem.partition("-")
+def _named_by_directory(info: Path) -> tuple[str, str]:
+    name, _, rest = info.stem.partition("-")
     return name or "unknown", rest.partition("-")[0] or "unknown"
 
 
@@ -109,14 +109,14 @@ def _metadata(distribution: Distribution, findings: list[Finding]) -> dict[str, 
 
 
 def _entries(
-    distribution: Distribution, location: str, findings: list[Finding]
+    distribution: Distribution, location: Path, findings: list[Finding]
 ) -> tuple[Entry, ...]:
     """Read RECORD; findings say why the files can't be checked, or not all of them."""
     try:
         text = distribution.read_text("RECORD")
         if not text:
             reason = "missing, empty or unreadable: its files were not checked"
-        elif not os.path.isdir(location):
+        elif not location.is_dir():
             reason = "not installed in a directory: its files were not checked"
         else:
             if _is_editable(distribution):
@@ -141,5 +141,5 @@ def _older_claims(distribution: Distribution) -> tuple[str, ...]:
     """Paths from egg-info's lists: good enough to tell whose a file is, not to verify it."""
     try:
         return tuple(str(path) for path in distribution.files or ())
-    except (OSError, ValueError, csv.Error):
+    except (OSError, ValueError, TypeError, csv.Error):
         return ()

@@ -11,8 +11,6 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 from asyncpoll.inspection.findings import Finding
 from asyncpoll.inspection.gather import Installed
 
-LONGEST_NAME = 100  # characters; a longer License field holds the licence's text, not its name
-
 _SPDX_BY_NAME = {
     "Apache 2": "Apache-2.0",
     "Apache 2.0": "Apache-2.0",
@@ -112,8 +110,6 @@ def _stated(installed: Installed) -> Iterator[Licence]:
 
 
 def _identifier(name: str) -> str:
-    if len(name) > LONGEST_NAME:
-        return ""
     return _canonical(name) or _SPDX_BY_KEY.get(_key(name), "")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
@@ -15,7 +16,7 @@ def by_name(everything: Iterable[Installed]) -> dict[str, list[Installed]]:
 
     The same directory found by two ways (lib64 linked to lib) counts once.
     """
-    copies: dict[str, dict[str, Installed]] = {}
+    copies: dict[str, dict[Path, Installed]] = {}
     for one in everything:
         copies.setdefault(canonicalize_name(one.name), {}).setdefault(one.info, one)
     return {name: list(found.values()) for name, found in copies.items()}

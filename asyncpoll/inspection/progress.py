@@ -26,4 +26,7 @@ def reported(
     for done, item in enumerate(items, 1):
         yield item
         if done % stride == 0 or done == total:
-            report(start + (end - start) * done / total, message.format(done=done, total=total))
+            report(
+                round(start + (end - start) * done / total, 4),
+                message.format(done=done, total=total),
+            )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,10 @@ LICENCES = 50
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """A distribution with its normalised name and licence, the files compared, and the findings."""
+    """A distribution: normalised name and licence, number of files it lists, and the findings.
+
+    Bytecode that RECORD lists without a hash is not counted among the files.
+    """
 
     name: str
     version: str
@@ -30,12 +33,11 @@ class Inspected:
     findings: tuple[Finding, ...]
 
 
-def assemble(inspected: Iterable[Inspected], found: int) -> dict[str, Any]:
+def assemble(inspected: Sequence[Inspected], found: int) -> dict[str, Any]:
     """Build the report on `inspected`, out of `found` distributions.
 
     Counts are always complete. `truncated` is empty, or says in sentences what is not shown.
     """
-    inspected = list(inspected)
     listed: list[dict[str, Any]] = []
     room = LISTED_BYTES
     for one in inspected:
@@ -54,7 +56,6 @@ def assemble(inspected: Iterable[Inspected], found: int) -> dict[str, Any]:
 
 def printable(text: str) -> str:
     """Make any text, say an undecodable file name, storable as JSON and of bounded length."""
-    text = text.encode("utf-8", "backslashreplace").decode()
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: TEXT_LENGTH + 1])
     return text if len(text) <= TEXT_LENGTH else f"{text[: TEXT_LENGTH - 1]}…"
 
@@ -67,7 +68,7 @@ def _entry(one: Inspected, at_most: int) -> dict[str, Any]:
         "licence": printable(one.licence.identifier) or None,
         "licence_field": one.licence.field or None,
         "licence_stated": printable(one.licence.stated) or None,
-        "files_checked": one.files,
+        "files_listed": one.files,
         "counts": _counts(one.findings),
         "findings": [
             {"kind": f.kind, "subject": printable(f.subject), "reason": printable(f.reason)}
@@ -76,20 +77,22 @@ def _entry(one: Inspected, at_most: int) -> dict[str, Any]:
     }
 
 
-def _summary(inspected: list[Inspected], found: int) -> dict[str, Any]:
+def _summary(inspected: Sequence[Inspected], found: int) -> dict[str, Any]:
     licences = Counter(printable(one.licence.identifier) or "unknown" for one in inspected)
     return {
         "python": platform.python_version(),
         "distributions_found": found,
         "distributions_inspected": len(inspected),
         "without_findings": sum(not one.findings for one in inspected),
-        "files_checked": sum(one.files for one in inspected),
+        "files_listed": sum(one.files for one in inspected),
         "counts": dict.fromkeys(KINDS, 0) | _counts(f for one in inspected for f in one.findings),
         "licences": dict(licences.most_common(LICENCES)),
     }
 
 
-def _left_out(inspected: list[Inspected], listed: list[dict[str, Any]], found: int) -> list[str]:
+def _left_out(
+    inspected: Sequence[Inspected], listed: list[dict[str, Any]], found: int
+) -> list[str]:
     shown = sum(len(entry["findings"]) for entry in listed)
     licences = {one.licence.identifier for one in inspected}
     left_out = {

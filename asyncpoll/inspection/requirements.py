@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -25,7 +26,7 @@ def unmet(installed: Installed, known: Known) -> Iterator[Finding]:
 
 
 def _unmet(
-    installed: Installed, extra: str, through: str, known: Known, seen: set[tuple[str, str]]
+    installed: Installed, extra: str, through: str, known: Known, seen: set[tuple[Path, str]]
 ) -> Iterator[Finding]:
     for text in installed.requires:
         try:
@@ -52,7 +53,7 @@ def _applies(requirement: Requirement, extra: str) -> bool:
 
 
 def _check(
-    requirement: Requirement, through: str, known: Known, seen: set[tuple[str, str]]
+    requirement: Requirement, through: str, known: Known, seen: set[tuple[Path, str]]
 ) -> Iterator[Finding]:
     """Judge one requirement that applies, then what its extras bring with them."""
     subject = f"{requirement.name}{requirement.specifier}{through}"

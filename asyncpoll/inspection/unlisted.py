@@ -6,17 +6,19 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from asyncpoll.inspection.files import is_below, is_bytecode
+from asyncpoll.inspection.files import absolute, is_bytecode
 from asyncpoll.inspection.findings import Finding, reason_of
 from asyncpoll.inspection.gather import Installed
 
-UNLISTABLE = frozenset({"RECORD", "RECORD.jws", "RECORD.p7s"})  # RECORD can't list its signatures
+SIGNATURES = frozenset({"RECORD.jws", "RECORD.p7s"})  # of RECORD itself, which so can't list them
 
 
-def _owners() -> defaultdict[str, set[str]]:
+def _owners() -> defaultdict[Path, set[str]]:
     return defaultdict(set)
 
 
@@ -28,9 +30,9 @@ class Ownership:
     zope.interface is zope/interface, and a bare namespace is nobody's.
     """
 
-    files: defaultdict[str, set[str]] = field(default_factory=_owners)
-    directories: defaultdict[str, set[str]] = field(default_factory=_owners)
-    roots: defaultdict[str, set[str]] = field(default_factory=_owners)
+    files: defaultdict[Path, set[str]] = field(default_factory=_owners)
+    directories: defaultdict[Path, set[str]] = field(default_factory=_owners)
+    roots: defaultdict[Path, set[str]] = field(default_factory=_owners)
 
 
 def own(everything: Iterable[Installed]) -> Ownership:
@@ -38,12 +40,16 @@ def own(everything: Iterable[Installed]) -> Ownership:
     ownership = Ownership()
     for installed in everything:
         owner = canonicalize_name(installed.name)
-        for path in _claimed(installed):
+        paths = {absolute(c, installed.location) for c in installed.claims if not is_bytecode(c)}
+        for path in paths:
             ownership.files[path].add(owner)
-            for directory in _parents(path, installed.location):
-                ownership.directories[directory].add(owner)
-        for root in _roots(installed):
-            ownership.roots[root].add(owner)
+        direct = {path.parent for path in paths}
+        for directory in direct:
+            within = _within(installed.location, directory)
+            for one in within:
+                ownership.directories[one].add(owner)
+            if within and direct.isdisjoint(within[1:]):
+                ownership.roots[directory].add(owner)
     return ownership
 
 
@@ -56,64 +62,49 @@ def unlisted(installed: Installed, ownership: Ownership) -> Iterator[Finding]:
     """
     if not installed.entries:
         return
+    owner, location = canonicalize_name(installed.name), installed.location
     errors: list[OSError] = []
-    for root in _roots(installed):
-        for path in _answered_for(root, installed, ownership, errors):
-            if not (path in ownership.files or path in ownership.directories):
-                yield Finding("unlisted", _relative(path, installed), "on the disk, in no RECORD")
+    for root, owners in ownership.roots.items():
+        if owner not in owners or location not in root.parents:
+            continue
+        above = _within(location, root)[1:]
+        first = owners == {owner} and ownership.roots.keys().isdisjoint(above)
+        for path in _answered_for(root, owner, first, ownership, errors):
+            if path not in ownership.files and path not in ownership.directories:
+                subject = path.relative_to(location).as_posix()
+                yield Finding("unlisted", subject, "on the disk, in no RECORD")
     for error in errors:
-        if not isinstance(error, FileNotFoundError):  # then its files were found missing
-            yield Finding("unchecked", _relative(error.filename, installed), reason_of(error))
+        # Where no directory is left, its files were found missing.
+        if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            subject = Path(error.filename).relative_to(location).as_posix()
+            yield Finding("unchecked", subject, reason_of(error))
 
 
 def _answered_for(
-    root: str, installed: Installed, ownership: Ownership, errors: list[OSError]
-) -> Iterator[str]:
-    """Yield the files, and links to directories, that the distribution answers for."""
-    owner = canonicalize_name(installed.name)
-    first = ownership.roots[root] == {owner} and ownership.roots.keys().isdisjoint(
-        _parents(root, installed.location)
-    )
-    strangers: set[str] = set()
-    for here, directories, files in os.walk(root, onerror=errors.append):
+    root: Path, owner: str, first: bool, ownership: Ownership, errors: list[OSError]
+) -> Iterator[Path]:
+    """Yield the files, and links to directories, that the distribution answers for.
+
+    `first`: no other's root is at or above this one, so that it answers where others list as well.
+    """
+    for folder, directories, files in os.walk(root, onerror=errors.append):
+        here = Path(folder)
         owners = ownership.directories.get(here, {owner})
         answers = first or owners == {owner}
-        unknown = {owner} if answers else strangers
+        unknown = {owner} if answers else set()
         directories[:] = [
             name
             for name in directories
-            if name != "__pycache__"
-            and owner in ownership.directories.get(os.path.join(here, name), unknown)
+            if name != "__pycache__" and owner in ownership.directories.get(here / name, unknown)
         ]
         if answers:
-            links = [name for name in directories if os.path.islink(os.path.join(here, name))]
-            names = set(files).union(links) - UNLISTABLE
-            yield from (os.path.join(here, name) for name in names if not is_bytecode(name))
+            links = [name for name in directories if (here / name).is_symlink()]
+            names = {*files, *links} - (SIGNATURES if here.suffix == ".dist-info" else set())
+            yield from (here / name for name in names if not is_bytecode(name))
 
 
-def _claimed(installed: Installed) -> Iterator[str]:
-    for claim in installed.claims:
-        if not is_bytecode(claim):
-            yield os.path.normpath(os.path.join(installed.location, claim))
-
-
-def _parents(path: str, location: str) -> Iterator[str]:
-    """Yield the directories of `path` below `location`, the nearest first."""
-    directory = os.path.dirname(path)
-    while is_below(location, directory):
-        yield directory
-        directory = os.path.dirname(directory)
-
-
-def _roots(installed: Installed) -> list[str]:
-    direct = {os.path.dirname(path) for path in _claimed(installed)}
-    return sorted(
-        directory
-        for directory in direct
-        if is_below(installed.location, directory)
-        and direct.isdisjoint(_parents(directory, installed.location))
-    )
-
-
-def _relative(path: str, installed: Installed) -> str:
-    return os.path.relpath(path, installed.location).replace(os.sep, "/")
+def _within(location: Path, directory: Path) -> list[Path]:
+    """List the directory and those above it, up to the location and without it; [] if outside."""
+    if location not in directory.parents:
+        return []
+    return list(takewhile(lambda one: one != location, (directory, *directory.parents)))

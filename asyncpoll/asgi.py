@@ -1,0 +1,15 @@
+"""The ASGI application: `asyncpoll.asgi:application`, for daphne, uvicorn, granian and others."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "asyncpoll.settings")
+
+from asyncpoll.embedded import ensure_database_url
+
+ensure_database_url()
+
+from tasks_app.serving.handler import get_asgi_application
+
+application = get_asgi_application()

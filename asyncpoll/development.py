@@ -1,0 +1,200 @@
+"""`manage.py up`: everything a newcomer needs, from nothing to a task that is being waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from asyncpoll import embedded
+from asyncpoll.embedded import EmbeddedError
+from asyncpoll.preflight import UpError, check_database, check_port, is_loopback, only_one
+from asyncpoll.supervisor import STOP_SIGNALS, ChildrenFailed, ChildSpec, supervise
+
+_PREPARE = "from asyncpoll.prepare import prepare; prepare()"
+_READY_EVERY_SECONDS = 0.1
+_READY_ANSWER_SECONDS = 2.0
+_READY_SOON_SECONDS = 15.0
+# How much of a failed preparation is worth showing: the end of a traceback.
+_LAST_LINES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The command line of `up`."""
+
+    host: str
+    port: int
+    data_dir: Path
+    web: int
+    workers: int
+
+    @property
+    def origin(self) -> str:
+        """Where a browser on this machine finds the server."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - compared, not bound
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+
+def up(options: Options, write: Callable[[str], object]) -> None:
+    """Run everything until Ctrl-C or SIGTERM. Raises UpError, nothing having been damaged, if it can't."""
+    _on_stop_signals(signal.default_int_handler)
+    try:
+        with only_one(options.data_dir):
+            check_port(options.host, options.port)
+            with _database(options.data_dir) as url:
+                _run(options, url, write)
+    except KeyboardInterrupt:
+        return
+    except (EmbeddedError, ChildrenFailed) as error:
+        raise UpError(str(error)) from error
+
+
+@contextlib.contextmanager
+def _database(data_dir: Path) -> Iterator[str]:
+    url = os.environ.get("DATABASE_URL")
+    if url:
+        check_database(url)
+        yield url
+        return
+    with embedded.join(data_dir) as server:
+        try:
+            yield server.url
+        finally:
+            _on_stop_signals(
+                signal.SIG_IGN
+            )  # the last steps are short, and interrupting them would leave it running
+
+
+def _run(options: Options, url: str, write: Callable[[str], object]) -> None:
+    environment = _environment(options, url)
+    password = _prepare(environment)
+    manage = [sys.executable, sys.argv[0]]
+    web = [
+        "serve",
+        "--host",
+        options.host,
+        "--port",
+        str(options.port),
+        "--processes",
+        str(options.web),
+    ]
+    children = [ChildSpec("web", [*manage, *web])]
+    if options.workers:
+        children.append(
+            ChildSpec("worker", [*manage, "runworker", "--processes", str(options.workers)])
+        )
+    asyncio.run(
+        supervise(
+            children,
+            environment,
+            until_ready=lambda: _until_ready(options, write),
+            when_ready=lambda: write(screen(options, password)),
+        )
+    )
+
+
+def _environment(options: Options, url: str) -> dict[str, str]:
+    hosts = os.environ.get("DJANGO_ALLOWED_HOSTS") or f"localhost,127.0.0.1,[::1],{options.host}"
+    return {
+        **os.environ,
+        "DATABASE_URL": url,
+        "DJANGO_ALLOWED_HOSTS": hosts,
+        "ASYNCPOLL_DATA_DIR": str(options.data_dir),
+        "ASYNCPOLL_ANONYMOUS": "1" if is_loopback(options.host) else "0",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _prepare(environment: dict[str, str]) -> str | None:
+    done = subprocess.run(
+        [sys.executable, sys.argv[0], "shell", "--no-imports", "-c", _PREPARE],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    lines = done.stdout.strip().splitlines()
+    if done.returncode:
+        raise UpError(
+            "\n".join([*lines[-_LAST_LINES:], "The database could not be prepared; see above."])
+        )
+    return json.loads(lines[-1])["admin_password"]
+
+
+async def _until_ready(options: Options, write: Callable[[str], object]) -> None:
+    patience = asyncio.get_running_loop().call_later(
+        _READY_SOON_SECONDS, write, f"Still waiting for {options.origin}/readyz to answer 200 ..."
+    )
+    while not await _is_ready(options):  # noqa: ASYNC110 - another process sets no event of ours
+        await asyncio.sleep(_READY_EVERY_SECONDS)
+    patience.cancel()
+
+
+async def _is_ready(options: Options) -> bool:
+    authority = options.origin.removeprefix("http://")
+    host = authority.rpartition(":")[0].strip("[]")
+    try:
+        async with asyncio.timeout(_READY_ANSWER_SECONDS):
+            reader, writer = await asyncio.open_connection(host, options.port)
+            try:
+                writer.write(
+                    f"GET /readyz HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n".encode()
+                )
+                status = await reader.readline()
+            finally:
+                writer.close()
+    except (OSError, TimeoutError):
+        return False
+    return status.split()[1:2] == [b"200"]
+
+
+def screen(options: Options, password: str | None) -> str:
+    """What to show once everything is ready."""
+    tasks = f"{options.origin}/api/v1/tasks"
+    submit = (
+        f"curl -s -X POST {tasks} -H 'Content-Type: application/json' "
+        """-d '{"task": "demo.dependency_report"}'"""
+    )
+    pick_id = """python3 -c 'import json, sys; print(json.load(sys.stdin)["task_id"])'"""
+    admin = (
+        f"user admin, password {password}"
+        if password
+        else "user admin, with the password it had before"
+    )
+    lines = [
+        "",
+        "asyncpoll is up. Ctrl-C stops it.",
+        "",
+        f"  API     {options.origin}/api/v1/docs",
+        f"  Admin   {options.origin}/admin/   ({admin})",
+        f"  Data    {options.data_dir}",
+        "",
+        "Submit a real task, then wait for its next change, then for its end:",
+        "",
+        f"  TASK=$({submit} | {pick_id})",
+        f'  curl -s "{tasks}/$TASK/long_poll?client_known_version=1&max_hold_seconds=25"',
+        f'  curl -s "{tasks}/$TASK/status?wait=true&timeout=25"',
+        "",
+    ]
+    if not is_loopback(options.host):
+        lines += [
+            f"{options.host} can be reached by other machines, so requests need a token: add",
+            "-H 'Authorization: Bearer ap_…' to these lines. Names other than the above need DJANGO_ALLOWED_HOSTS.",
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def _on_stop_signals(handler: Callable[..., object] | signal.Handlers) -> None:
+    for number in STOP_SIGNALS:
+        signal.signal(number, handler)

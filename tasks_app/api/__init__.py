@@ -1,0 +1,1 @@
+"""The wire: what docs/protocol.md says, as views."""

@@ -1,0 +1,109 @@
+"""What every view of the API does before and after: methods, identity, errors as problem documents."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
+
+from asyncpoll.contract import Problem
+from tasks_app import errors
+from tasks_app.api.identity import Identity, identify, require
+from tasks_app.api.responses import ProblemRaised, problem
+
+View = Callable[..., Awaitable[HttpResponse]]
+
+
+def api_view(*methods: str, scope: str | None = None) -> Callable[[View], View]:
+    """Make `view(request, identity, …)` a view of the API for `methods`; `scope` None asks for no credentials.
+
+    Problems are returned, never raised: an exception that reaches Django costs a thread.
+    """
+    allow = ", ".join((*methods, "OPTIONS"))
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        async def guarded(request: HttpRequest, **arguments: Any) -> HttpResponse:
+            if request.method not in methods:
+                return method_refused(request, allow)
+            try:
+                if scope is not None:
+                    identity = await identify(request)
+                    require(identity, scope)
+                    arguments["identity"] = identity
+                return await view(request, **arguments)
+            except ProblemRaised as raised:
+                return raised.response
+            except errors.TasksError as error:
+                return problem_for(error)
+
+        # Authorization is by header, so there is no ambient authority to forge a request with; and a transaction
+        # around an async view is an error in Django.
+        return csrf_exempt(transaction.non_atomic_requests(guarded))  # type: ignore[return-value]
+
+    return decorate
+
+
+def method_refused(request: HttpRequest, allow: str) -> HttpResponse:
+    """204 for OPTIONS, 405 for the rest."""
+    if request.method == "OPTIONS":
+        response = HttpResponse(status=204)
+        response.headers["Allow"] = allow
+        return response
+    return problem(
+        Problem.METHOD_NOT_ALLOWED, 405, f"{request.method} is not allowed here; use {allow}.", Allow=allow
+    )
+
+
+_KINDS: dict[type[errors.TasksError], tuple[Problem, int]] = {
+    errors.BadParameter: (Problem.INVALID_PARAMETER, 400),
+    errors.TaskNotFound: (Problem.TASK_NOT_FOUND, 404),
+    errors.TaskGone: (Problem.TASK_GONE, 410),
+    errors.UnknownTask: (Problem.UNKNOWN_TASK_TYPE, 422),
+    errors.InvalidArguments: (Problem.INVALID_ARGUMENTS, 422),
+    errors.NotJson: (Problem.INVALID_ARGUMENTS, 422),
+    errors.OutOfBounds: (Problem.OUT_OF_BOUNDS, 422),
+    errors.TooManyHeld: (Problem.OVERLOADED, 503),
+    errors.StoreUnavailable: (Problem.UNAVAILABLE, 503),
+}
+# A busy or absent server asks for this much patience, in seconds.
+_RETRY_AFTER = {errors.TooManyHeld: "5", errors.StoreUnavailable: "2"}
+
+
+def problem_for(error: errors.TasksError) -> HttpResponse:
+    """The problem document for an error of ours; one that is nobody's business outside is raised again."""
+    if type(error) not in _KINDS:
+        raise error
+    kind, status = _KINDS[type(error)]
+    headers = {"Retry_After": _RETRY_AFTER[type(error)]} if type(error) in _RETRY_AFTER else {}
+    detail = str(error)
+    if isinstance(error, errors.StoreUnavailable):
+        # The driver's text names hosts and users.
+        detail = "The database did not answer in time; try again."
+    return problem(kind, status, detail, parameter=getattr(error, "parameter", None), **headers)
+
+
+def parse_task_id(text: str, identity: Identity) -> UUID:
+    """The id in a path. Raises BadParameter for what is no id, TaskNotFound for what the identity may not see."""
+    try:
+        task_id = UUID(text)
+    except ValueError:
+        raise errors.BadParameter(
+            "task_id", text, "must be a task's id: a UUID, as in the Location of the answer that accepted it"
+        ) from None
+    if identity.only is not None and identity.only != task_id:
+        raise errors.TaskNotFound(f"There is no task {task_id}, or it is not yours; check the id.")
+    return task_id
+
+
+def single(request: HttpRequest, name: str) -> str | None:
+    """A query parameter that may be given once. Raises BadParameter when it was given twice."""
+    values = request.GET.getlist(name)
+    if len(values) > 1:
+        raise errors.BadParameter(name, ", ".join(values), "was given more than once; give it once")
+    return values[0] if values else None

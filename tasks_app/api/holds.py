@@ -1,0 +1,121 @@
+"""The routes that hold: plain async views, which own nothing but memory while they wait."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+
+from asyncpoll.contract import Outcome, Problem
+from tasks_app import conf, errors
+from tasks_app.api.guard import api_view, parse_task_id, single
+from tasks_app.api.identity import Identity, caller
+from tasks_app.api.representation import etag, hold_answer, task_resource
+from tasks_app.api.responses import answer, problem
+from tasks_app.hold.shortpolls import short_polls
+from tasks_app.hold.waiting import Answer, Wait, wait
+from tasks_app.hold.window import parse_flag, parse_seconds, parse_version
+
+_ENTITY_TAG = re.compile(r'(?:W/)?"v([0-9]{1,18})"')
+_PREFER_WAIT = re.compile(r'(?:^|[,;])\s*wait\s*=\s*"?([0-9]+(?:\.[0-9]+)?)"?\s*(?=$|[,;])', re.IGNORECASE)
+
+
+@api_view("GET", "HEAD", scope="read")
+async def long_poll(request: HttpRequest, task_id: str, identity: Identity) -> HttpResponse:
+    """GET …/long_poll: answers once the version differs from `client_known_version`, or the hold runs out."""
+    known = _known_version(request)
+    asked = _seconds(request, "max_hold_seconds")
+    held = await wait(Wait(parse_task_id(task_id, identity), known, asked, identity.owner))
+    return _limited(request, identity, held, known) or _hold_response(held)
+
+
+@api_view("GET", "HEAD", scope="read")
+async def status(request: HttpRequest, task_id: str, identity: Identity) -> HttpResponse:
+    """GET …/status: with `wait=true`, answers once the task is over, or the hold runs out."""
+    text = single(request, "wait")
+    waits = text is not None and parse_flag(text, "wait")
+    asked = _seconds(request, "timeout")
+    held = await wait(
+        Wait(
+            parse_task_id(task_id, identity),
+            known=0,
+            asked_seconds=asked if waits else 0.0,
+            owner=identity.owner,
+            until_terminal=True,
+        )
+    )
+    return _limited(request, identity, held, 0) or _hold_response(held)
+
+
+@api_view("GET", "HEAD", scope="read")
+async def task(request: HttpRequest, task_id: str, identity: Identity) -> HttpResponse:
+    """GET …/tasks/{id}: the task. With `Prefer: wait=N` and `If-None-Match`, held until it changes: 304 if it did not."""
+    identifier = parse_task_id(task_id, identity)
+    known = _entity_tag_version(request)
+    preferred = _preferred_wait(request)
+    held = await wait(
+        Wait(identifier, known or 0, preferred if known and preferred else 0.0, identity.owner)
+    )
+    limited = _limited(request, identity, held, known or 0)
+    if limited is not None:
+        return limited
+    headers = {"ETag": etag(held.row)}
+    if preferred is not None:
+        headers["Preference_Applied"] = f"wait={held.window.granted_seconds:.0f}"
+    if known == held.row.version:
+        return answer(None, 304, **headers)
+    return answer(task_resource(held.row, held.result), **headers)
+
+
+def _hold_response(held: Answer) -> HttpResponse:
+    return answer(hold_answer(held), ETag=etag(held.row))
+
+
+def _limited(
+    request: HttpRequest, identity: Identity, held: Answer, known: int
+) -> HttpResponse | None:
+    """429 for a caller that is answered at once too often without having learned anything."""
+    learned = 0 < known < held.row.version and not held.row.is_terminal
+    immediate = held.window.granted_seconds == 0 or held.outcome in (
+        Outcome.CHANGED,
+        Outcome.TERMINAL,
+    )
+    if learned or not immediate or held.held_seconds >= 1.0:
+        return None
+    if short_polls.allows(held.row.id, caller(request, identity)):
+        return None
+    return problem(
+        Problem.TOO_MANY_REQUESTS,
+        429,
+        f"More than {conf.current().MAX_SHORT_POLLS_PER_SECOND} immediate answers a second for this task; hold the "
+        "request instead: send the last answer's version as client_known_version, with max_hold_seconds=25.",
+        Retry_After="1",
+    )
+
+
+def _known_version(request: HttpRequest) -> int:
+    text = single(request, "client_known_version")
+    return 0 if text is None else parse_version(text, "client_known_version")
+
+
+def _seconds(request: HttpRequest, name: str) -> float:
+    """The hold asked for. HEAD never holds."""
+    text = single(request, name)
+    seconds = conf.current().MAX_HOLD_SECONDS if text is None else parse_seconds(text, name)
+    return 0.0 if request.method == "HEAD" else seconds
+
+
+def _entity_tag_version(request: HttpRequest) -> int | None:
+    """The version in If-None-Match; a tag that is not ours matches nothing."""
+    match = _ENTITY_TAG.fullmatch(request.META.get("HTTP_IF_NONE_MATCH", "").strip())
+    return int(match[1]) if match else None
+
+
+def _preferred_wait(request: HttpRequest) -> float | None:
+    """Seconds in `Prefer: wait=N` (RFC 7240); a preference that can't be read is ignored, as the RFC says."""
+    match = _PREFER_WAIT.search(request.META.get("HTTP_PREFER", ""))
+    if match is None or request.method == "HEAD":
+        return None
+    return float(match[1])

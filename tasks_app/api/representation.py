@@ -1,0 +1,63 @@
+"""Rows as the client sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from tasks_app.hold.waiting import Answer
+from tasks_app.store import Snapshot
+
+
+def etag(row: Snapshot) -> str:
+    """The entity tag of a version."""
+    return f'W/"v{row.version}"'
+
+
+def task_state(row: Snapshot, result: str | None = None) -> dict[str, Any]:
+    """What every answer says about a task. `result` is JSON text."""
+    return {
+        "task_id": row.id,
+        "task": row.name,
+        "status": row.status,
+        "version": row.version,
+        "progress": row.progress,
+        "message": row.message,
+        "attempt": row.attempt,
+        "result": None if result is None else orjson.Fragment(result),
+        "error": _error(row),
+        "stalled": row.stalled,
+    }
+
+
+def hold_answer(answer: Answer) -> dict[str, Any]:
+    """The body of a long poll."""
+    body = task_state(answer.row, answer.result)
+    body["outcome"] = answer.outcome
+    if answer.reset:
+        body["reset"] = True
+    body["should_continue_polling"] = not answer.row.is_terminal
+    body["recommended_client_backoff_ms"] = answer.backoff_ms
+    body["hold_duration_ms"] = round(answer.held_seconds * 1000, 1)
+    body["hold_granted_ms"] = answer.window.granted_ms
+    body["client_read_timeout_ms"] = answer.window.client_read_timeout_ms
+    return body
+
+
+def task_resource(row: Snapshot, result: str | None = None) -> dict[str, Any]:
+    """The task itself, as `GET /tasks/{id}` shows it."""
+    return {
+        **task_state(row, result),
+        "queue": row.queue,
+        "cancel_requested": row.cancel_requested,
+        "created_at": row.created_at,
+        "started_at": row.started_at,
+        "finished_at": row.finished_at,
+    }
+
+
+def _error(row: Snapshot) -> dict[str, str] | None:
+    if row.status != "FAILED":
+        return None
+    return {"type": row.error_type, "message": row.error_message}

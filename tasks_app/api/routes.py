@@ -1,0 +1,128 @@
+"""The API other than the holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from django.http import HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import ValidationError
+from ninja.parser import Parser
+
+from asyncpoll.contract import JSON_MEDIA_TYPE, Problem
+from tasks_app import conf
+from tasks_app.api.guard import parse_task_id, problem_for
+from tasks_app.api.identity import identify, poll_ticket, require
+from tasks_app.api.representation import etag, task_resource
+from tasks_app.api.responses import ProblemRaised, answer, problem
+from tasks_app.api.submission import Submission, prepare
+from tasks_app.errors import StoreUnavailable, TaskNotFound, TasksError
+from tasks_app.hold.admission import admission
+from tasks_app.owned import owned
+from tasks_app.store import Snapshot, cancel, enqueue, read
+from tasks_app.store.announcer import announcer
+from tasks_app.store.pool import loop_pool
+
+
+class CheckedJson(Parser):
+    """Bodies were decoded by `check_body`, whose problems django-ninja would turn into one that says nothing."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        """The decoded body."""
+        return request.json_body  # type: ignore[attr-defined]
+
+
+def check_body(request: HttpRequest) -> None:
+    """Decode the body of a POST. Raises ProblemRaised unless it is JSON, says so, and is not too large."""
+    most = conf.current().MAX_BODY_BYTES
+    declared = request.META.get("CONTENT_LENGTH") or "0"
+    if (declared.isdigit() and int(declared) > most) or len(request.body) > most:
+        raise ProblemRaised(
+            problem(Problem.BODY_TOO_LARGE, 413, f"The body is larger than {most:,} bytes; send less.")
+        )
+    if request.content_type != JSON_MEDIA_TYPE:
+        # A page of another origin can send text/plain without asking; it can't send this.
+        raise ProblemRaised(
+            problem(
+                Problem.UNSUPPORTED_MEDIA_TYPE,
+                415,
+                f"Content-Type is {request.content_type!r}; send {JSON_MEDIA_TYPE}.",
+            )
+        )
+    try:
+        request.json_body = orjson.loads(request.body)  # type: ignore[attr-defined]
+    except orjson.JSONDecodeError as error:
+        raise ProblemRaised(
+            problem(Problem.INVALID_BODY, 400, f"The body is not JSON: {error}.")
+        ) from None
+
+
+api = NinjaAPI(
+    title="asyncpoll", version="1", parser=CheckedJson(), docs_url=None, urls_namespace="ninja"
+)
+
+
+@api.post("/tasks", url_name="submit")
+async def submit(request: HttpRequest, submission: Submission) -> HttpResponse:
+    """Store a task. 202 with its Location."""
+    identity = await identify(request)
+    require(identity, "submit")
+    if admission.draining:
+        raise StoreUnavailable("This server is going away; try again.")
+    new = prepare(submission, identity.owner or "")
+    row = await owned(_enqueue(new))
+    return answer(
+        {**task_resource(row), "poll_ticket": poll_ticket(row.id)},
+        202,
+        Location=f"{request.path.rstrip('/')}/{row.id}",
+        Retry_After="1",
+        ETag=etag(row),
+    )
+
+
+@api.post("/tasks/{task_id}/cancel", url_name="cancel")
+async def cancel_task(request: HttpRequest, task_id: str) -> HttpResponse:
+    """End a PENDING task at once, ask a RUNNING one to stop. Idempotent."""
+    identity = await identify(request)
+    require(identity, "cancel")
+    row = await owned(_cancel(parse_task_id(task_id, identity), identity.owner))
+    return answer(task_resource(row, row.result), ETag=etag(row))
+
+
+@api.exception_handler(ProblemRaised)
+def on_problem(request: HttpRequest, raised: ProblemRaised) -> HttpResponse:
+    """A problem that a view or the parser made."""
+    return raised.response
+
+
+@api.exception_handler(TasksError)
+def on_tasks_error(request: HttpRequest, error: TasksError) -> HttpResponse:
+    """An error of ours."""
+    return problem_for(error)
+
+
+@api.exception_handler(ValidationError)
+def on_validation_error(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    """A body that is JSON but not a submission."""
+    first = error.errors[0]
+    where = ".".join(str(part) for part in first["loc"][2:]) or "body"
+    return problem(Problem.INVALID_BODY, 422, f"{where}: {first['msg']}.", parameter=where)
+
+
+async def _enqueue(new: Any) -> Snapshot:
+    pool = await loop_pool()
+    await pool.run(enqueue([new]))
+    if new.run_at is None:
+        announcer.announce(new.queue)
+    return (await pool.run(read([new.id])))[new.id]
+
+
+async def _cancel(task_id: Any, owner: str | None) -> Snapshot:
+    pool = await loop_pool()
+    row = (await pool.run(read([task_id]))).get(task_id)
+    if row is None or (owner is not None and row.owner != owner):
+        raise TaskNotFound(f"There is no task {task_id}, or it is not yours; check the id.")
+    if await pool.run(cancel(task_id)) is not None:
+        row = (await pool.run(read([task_id]))).get(task_id, row)
+    return row

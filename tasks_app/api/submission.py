@@ -1,0 +1,105 @@
+"""Submitting over HTTP: only exposed tasks, and only within the bounds of their declaration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from ninja import Schema
+from pydantic import AwareDatetime, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
+
+from tasks_app import catalogue
+from tasks_app.declaration import Task
+from tasks_app.errors import OutOfBounds, UnknownTask
+from tasks_app.models.task import MAX_NAME_LENGTH, MIN_PRIORITY
+from tasks_app.signature import check_names, check_types
+from tasks_app.store import NewTask
+
+# A task due later than this is more likely a mistake in the year than a plan.
+_LATEST_DAYS = 3_660
+
+
+class Submission(Schema):
+    """The body of POST /tasks."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: StrictStr = Field(max_length=MAX_NAME_LENGTH)
+    args: list[Any] = Field(default_factory=list)
+    kwargs: dict[str, Any] = Field(default_factory=dict)
+    queue: StrictStr | None = None
+    priority: StrictInt | None = None
+    run_at: AwareDatetime | None = None
+    max_attempts: StrictInt | None = None
+    timeout_seconds: StrictFloat | StrictInt | None = None
+
+
+def prepare(asked: Submission, owner: str) -> NewTask:
+    """The row that a submission asks for. Raises UnknownTask, InvalidArguments, NotJson or OutOfBounds."""
+    declared = _exposed(asked.task)
+    arguments = check_names(declared.name, declared.func, asked.args, asked.kwargs)
+    check_types(declared.name, declared.func, arguments)
+    _check_bounds(asked, declared)
+    new = declared.using(owner=owner, queue=asked.queue or declared.queue).prepare(
+        asked.args, asked.kwargs
+    )
+    return replace(
+        new,
+        priority=declared.priority if asked.priority is None else asked.priority,
+        max_attempts=asked.max_attempts or new.max_attempts,
+        timeout_seconds=float(asked.timeout_seconds or new.timeout_seconds),
+        run_at=asked.run_at,
+    )
+
+
+def _exposed(name: str) -> Task[Any, Any]:
+    """A task that is not exposed can't be told from one that does not exist."""
+    try:
+        declared = catalogue.find(name)
+    except UnknownTask:
+        declared = None
+    if declared is None or not declared.expose:
+        raise UnknownTask(
+            f"There is no task {name!r} that can be submitted; check the name, or declare it with expose=True."
+        )
+    return declared
+
+
+def _check_bounds(asked: Submission, declared: Task[Any, Any]) -> None:
+    queues = {declared.queue, *declared.queues}
+    _within(asked.queue in (None, *queues), "queue", asked.queue, f"one of {sorted(queues)}")
+    _within(
+        asked.priority is None or MIN_PRIORITY <= asked.priority <= max(declared.priority, 0),
+        "priority",
+        asked.priority,
+        f"between {MIN_PRIORITY} and {max(declared.priority, 0)}",
+    )
+    _within(
+        asked.max_attempts is None or 1 <= asked.max_attempts <= declared.attempts_allowed,
+        "max_attempts",
+        asked.max_attempts,
+        f"between 1 and {declared.attempts_allowed}",
+    )
+    _within(
+        asked.timeout_seconds is None or 0 < asked.timeout_seconds <= declared.time_limit_seconds,
+        "timeout_seconds",
+        asked.timeout_seconds,
+        f"more than 0 and at most {declared.time_limit_seconds}",
+    )
+    _within(
+        asked.run_at is None or _days_ahead(asked.run_at) <= _LATEST_DAYS,
+        "run_at",
+        asked.run_at,
+        f"at most {_LATEST_DAYS} days ahead",
+    )
+
+
+def _days_ahead(moment: datetime) -> float:
+    return (moment - timezone.now()).total_seconds() / 86_400
+
+
+def _within(holds: bool, name: str, value: object, rule: str) -> None:
+    if not holds:
+        raise OutOfBounds(f"{name} is {value}; this task allows {rule}.", name)

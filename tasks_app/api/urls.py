@@ -1,0 +1,62 @@
+"""The API's routes. Mount them anywhere: `path("api/v1/", include("tasks_app.api.urls"))`."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.urls import path, re_path
+from django.views.decorators.csrf import csrf_exempt
+
+from asyncpoll.contract import Problem
+from tasks_app.api import holds
+from tasks_app.api.guard import View, api_view, method_refused
+from tasks_app.api.responses import ProblemRaised, problem
+from tasks_app.api.routes import api, check_body
+
+app_name = "asyncpoll"
+
+
+@api_view("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+async def not_found(request: HttpRequest) -> HttpResponse:
+    """Whatever else is under the API's prefix."""
+    return problem(Problem.NOT_FOUND, 404, f"There is nothing at {request.path}; see the protocol page.")
+
+
+def _with_problems(view: View, takes_body: bool) -> View:
+    """A view of django-ninja whose bad bodies and 405s are problem documents like every other."""
+
+    @csrf_exempt
+    @transaction.non_atomic_requests
+    @wraps(view)
+    async def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            if takes_body and request.method == "POST":
+                check_body(request)
+        except ProblemRaised as raised:
+            return raised.response
+        response = await view(request, *args, **kwargs)
+        if response.status_code == 405:
+            return method_refused(request, f"{response.headers['Allow']}, OPTIONS")
+        return response
+
+    return answered
+
+
+def _ninja_patterns() -> list[Any]:
+    """django-ninja's routes that are ours, without the root page it adds."""
+    patterns = [pattern for pattern in api.urls[0] if pattern.name in ("submit", "cancel")]
+    for pattern in patterns:
+        pattern.callback = _with_problems(pattern.callback, takes_body=pattern.name == "submit")
+    return patterns
+
+
+urlpatterns = [
+    path("tasks/<str:task_id>/long_poll", holds.long_poll, name="long_poll"),
+    path("tasks/<str:task_id>/status", holds.status, name="status"),
+    path("tasks/<str:task_id>", holds.task, name="task"),
+    path("", (_ninja_patterns(), "ninja", "ninja")),
+    re_path(r"", not_found),
+]

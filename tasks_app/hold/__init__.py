@@ -1,0 +1,1 @@
+"""The wait itself: how long, for whom, and what ends it."""

@@ -1,0 +1,85 @@
+"""Who may be held: limits of this process and of each owner, counted over live requests only; and draining."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum, auto
+
+from tasks_app import conf
+from tasks_app.events import emit
+from tasks_app.wakeup.service import running_service
+from tasks_app.wakeup.topic import Wake
+
+
+class Verdict(Enum):
+    """What admission says to a request."""
+
+    HOLD = auto()
+    DRAINING = auto()
+    SHED = auto()
+    REFUSE = auto()
+
+
+class Admission:
+    """Counts the requests inside. One per process."""
+
+    def __init__(self) -> None:
+        self.held = 0
+        self.inside = 0
+        self.draining = False
+        self._owners: Counter[str] = Counter()
+        self._ceiling: int | None = None
+
+    @property
+    def most_held(self) -> int:
+        """The limit of this process: MAX_HELD, or less where the open-files limit says so."""
+        limit = conf.current().MAX_HELD
+        return limit if self._ceiling is None else min(limit, self._ceiling)
+
+    def limit_to(self, most: int) -> None:
+        """Hold at most so many, whatever the settings say."""
+        self._ceiling = most
+
+    def begin_drain(self) -> None:
+        """Answer every held request with DRAINING, and hold no more. Called on the event loop; again does nothing."""
+        if self.draining:
+            return
+        self.draining = True
+        emit("drain.began", held=self.held)
+        service = running_service()
+        if service is not None:
+            service.hub.wake_all(Wake.DRAINING)
+
+    @contextmanager
+    def enter(self, owner: str, wants_hold: bool) -> Iterator[Verdict]:
+        """Count a request in, and out again however it ends. The verdict says whether it may be held."""
+        verdict = self._judge(owner, wants_hold)
+        holds = verdict is Verdict.HOLD and wants_hold
+        self.inside += 1
+        if holds:
+            self.held += 1
+            self._owners[owner] += 1
+        try:
+            yield verdict
+        finally:
+            self.inside -= 1
+            if holds:
+                self.held -= 1
+                self._owners[owner] -= 1
+                if not self._owners[owner]:
+                    del self._owners[owner]
+
+    def _judge(self, owner: str, wants_hold: bool) -> Verdict:
+        if self.inside >= 2 * self.most_held:
+            return Verdict.REFUSE
+        if self.draining:
+            return Verdict.DRAINING
+        crowded = self._owners[owner] >= conf.current().MAX_HELD_PER_OWNER if owner in self._owners else False
+        if wants_hold and (crowded or self.held >= self.most_held):
+            return Verdict.SHED
+        return Verdict.HOLD
+
+
+admission = Admission()

@@ -1,0 +1,138 @@
+"""One wait: register, read, wait, re-read, and say why it ended."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from asyncpoll.contract import Outcome
+from tasks_app import conf
+from tasks_app.errors import StoreUnavailable, TaskGone, TaskNotFound, TooManyHeld
+from tasks_app.events import emit
+from tasks_app.hold.admission import Verdict, admission
+from tasks_app.hold.window import Window, backoff_ms, grant
+from tasks_app.owned import owned
+from tasks_app.store import Snapshot
+from tasks_app.wakeup.reader import Cause
+from tasks_app.wakeup.service import WakeupService, current_service, running_service
+from tasks_app.wakeup.topic import Waiter, Wake
+
+# A first read that takes longer than this means that the database is away.
+_FIRST_READ_SECONDS = 3.0
+# The last look before a hold is said to have run out may take this long; the client's read timeout allows for more.
+_LAST_READ_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What a client waits for. `known` is its version (0: none); `until_terminal` ignores mere changes.
+
+    `owner` None may see every task.
+    """
+
+    task_id: UUID
+    known: int
+    asked_seconds: float
+    owner: str | None
+    until_terminal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a wait came to. `result` is JSON text, and only there when the task is over."""
+
+    row: Snapshot
+    outcome: Outcome
+    window: Window
+    held_seconds: float
+    backoff_ms: int
+    reset: bool = False
+    result: str | None = None
+    cause: Cause | None = None
+
+
+async def wait(asked: Wait) -> Answer:
+    """Wait as `asked` says. Raises TaskNotFound (also for somebody else's), TaskGone, TooManyHeld, StoreUnavailable."""
+    service = running_service() or await owned(current_service())
+    with admission.enter(asked.owner or "", asked.asked_seconds > 0) as verdict:
+        if verdict is Verdict.REFUSE:
+            raise TooManyHeld("This process answers as many requests as it can; try again later.")
+        wanted = asked.asked_seconds if verdict is Verdict.HOLD else 0.0
+        window = grant(wanted, conf.current().MAX_HOLD_SECONDS)
+        started = time.monotonic()
+        waiter = service.hub.join(
+            asked.task_id, None if asked.until_terminal else asked.known, asked.owner
+        )
+        try:
+            why = await _woken(service, waiter, window.granted_seconds)
+        finally:
+            service.hub.leave(waiter)
+    answer = _answer(asked, waiter, why, verdict, window, time.monotonic() - started)
+    emit(
+        "hold.answered",
+        outcome=answer.outcome,
+        cause=answer.cause,
+        held_seconds=answer.held_seconds,
+    )
+    return await _with_large_result(service, answer)
+
+
+async def _woken(service: WakeupService, waiter: Waiter, granted_seconds: float) -> Wake:
+    """Wait until something answers or the hold runs out; then there is a row, or the task or the database is gone."""
+    if granted_seconds == 0:
+        # A row from memory is the answer; otherwise whatever the first read brings.
+        why = Wake.ROW if waiter.row is not None else await waiter.look(_FIRST_READ_SECONDS)
+    else:
+        why = await waiter.woken(granted_seconds)
+    if why is Wake.TIMEOUT and waiter.row is not None and not service.hub.is_current(waiter):
+        service.hub.confirm(waiter)
+        why = await waiter.look(_LAST_READ_SECONDS)
+    elif waiter.row is None and why in (Wake.TIMEOUT, Wake.DRAINING) and granted_seconds:
+        look = await waiter.look(_LAST_READ_SECONDS)
+        why = look if look is Wake.GONE else why
+    return why
+
+
+def _answer(
+    asked: Wait, waiter: Waiter, why: Wake, verdict: Verdict, window: Window, held_seconds: float
+) -> Answer:
+    row = waiter.row
+    if why is Wake.GONE and row is not None and _may_see(asked, row):
+        raise TaskGone(f"Task {asked.task_id} was deleted while it was waited for; stop polling.")
+    if why is not Wake.GONE and row is None:
+        raise StoreUnavailable("The database did not answer in time; try again.")
+    if row is None or not _may_see(asked, row):
+        raise TaskNotFound(f"There is no task {asked.task_id}, or it is not yours; check the id.")
+    outcome = _outcome(asked, row, why, verdict)
+    return Answer(
+        row=row,
+        outcome=outcome,
+        window=window,
+        held_seconds=held_seconds,
+        backoff_ms=backoff_ms(outcome, window.granted_seconds),
+        reset=not asked.until_terminal and asked.known > row.version,
+        result=row.result if outcome is Outcome.TERMINAL else None,
+        cause=waiter.cause,
+    )
+
+
+def _may_see(asked: Wait, row: Snapshot) -> bool:
+    return asked.owner is None or row.owner == asked.owner
+
+
+def _outcome(asked: Wait, row: Snapshot, why: Wake, verdict: Verdict) -> Outcome:
+    if row.is_terminal:
+        return Outcome.TERMINAL
+    if not asked.until_terminal and row.version != asked.known:
+        return Outcome.CHANGED
+    if why is Wake.DRAINING or verdict is Verdict.DRAINING:
+        return Outcome.DRAINING
+    return Outcome.SHED if verdict is Verdict.SHED else Outcome.STILL_RUNNING
+
+
+async def _with_large_result(service: WakeupService, answer: Answer) -> Answer:
+    """The answer with a result that was too large to come with its row."""
+    if answer.outcome is not Outcome.TERMINAL or not answer.row.result_apart:
+        return answer
+    return replace(answer, result=await owned(service.result(answer.row.id)))

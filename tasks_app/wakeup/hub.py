@@ -1,0 +1,182 @@
+"""One per web process: knows who waits for what, and wakes exactly those.
+
+Every wait is: register, read, wait, re-read. Nothing is ever answered from a message; a message only says what to read.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from uuid import UUID
+
+from tasks_app.events import emit
+from tasks_app.store import Snapshot
+from tasks_app.wakeup.message import Message, hints
+from tasks_app.wakeup.reader import Cause, Reader, Rows
+from tasks_app.wakeup.topic import Topic, Waiter, Wake
+from tasks_app.wakeup.trust import Trust, Turn
+
+# A snapshot older than this is read again, however quiet it has been; the refresh of watched ids comes twice as often.
+SNAPSHOT_SECONDS = 30.0
+# Entries that nobody waits for are kept for the client's next poll, up to this many.
+_MOST_IDLE_TOPICS = 20_000
+
+
+class Hub:
+    """The table of topics, and the rules that make it safe to answer from memory."""
+
+    def __init__(self, read: Reader | None = None) -> None:
+        self.trust = Trust()
+        self.topics: dict[UUID, Topic] = {}
+        self._reader = read
+        self._trusted_from = 0
+
+    def use(self, reader: Reader) -> None:
+        """Give the hub its reader, which in turn delivers to this hub."""
+        self._reader = reader
+
+    @property
+    def reader(self) -> Reader:
+        """The reader that this hub asks."""
+        assert self._reader is not None, "Hub.use() comes first"
+        return self._reader
+
+    @property
+    def waiting(self) -> int:
+        """How many waiters are registered."""
+        return sum(len(topic.waiters) for topic in self.topics.values())
+
+    def join(self, task_id: UUID, known: int | None, owner: str | None = None) -> Waiter:
+        """Register a waiter, then have the row read unless memory is safe. Leave with `leave`, always.
+
+        `known` is the client's version, None waits for the end. `owner` ends the wait on somebody else's task.
+        """
+        topic = self.topics.get(task_id)
+        if topic is None:
+            topic = self.topics[task_id] = Topic(task_id, self.reader.next_batch)
+        waiter = Waiter(topic, known, owner, self.reader.next_batch)
+        topic.waiters.add(waiter)
+        if self._is_safe(topic, known):
+            waiter.row = topic.snapshot
+            if topic.snapshot is not None and owner is not None and topic.snapshot.owner != owner:
+                waiter.wake(Wake.ROW)
+        else:
+            self.reader.ask(task_id, Cause.FIRST)
+        return waiter
+
+    def leave(self, waiter: Waiter) -> None:
+        """Forget a waiter. Its topic stays a while for the client's next poll, if there is a snapshot worth keeping."""
+        topic = waiter.topic
+        topic.waiters.discard(waiter)
+        if not topic.waiters and topic.snapshot is None:
+            self._forget(topic)
+
+    def confirm(self, waiter: Waiter) -> None:
+        """Have the row of a waiter read once more, before its hold is said to have run out."""
+        waiter.since = self.reader.next_batch
+        self.reader.ask(waiter.topic.id, Cause.SWEEP)
+
+    def is_current(self, waiter: Waiter) -> bool:
+        """True when nothing can have changed since `waiter.row` was seen, as far as a trusted link tells."""
+        return (
+            self.trust.active
+            and waiter.row is not None
+            and waiter.topic.snapshot is not None
+            and waiter.topic.read_in >= self._trusted_from
+            and waiter.topic.snapshot.version == waiter.row.version
+        )
+
+    def receive(self, message: Message) -> None:
+        """Act on a message of the bridge."""
+        turn = self.trust.observe(message, time.monotonic())
+        for task_id, version in hints(message.hints):
+            self._hint(task_id, version)
+        self._turn(turn)
+
+    def check_silence(self) -> None:
+        """End trust when the bridge has been silent for too long."""
+        self._turn(self.trust.check(time.monotonic()))
+
+    def sweep(self, cause: Cause) -> None:
+        """Re-read everything that has a waiter."""
+        self.reader.ask_all((topic.id for topic in self.topics.values() if topic.waiters), cause)
+
+    def deliver(self, batch: int, rows: Rows, causes: Mapping[UUID, Cause]) -> None:
+        """Hand the rows of a batch to those that registered before it was sent."""
+        now = time.monotonic()
+        for task_id, cause in causes.items():
+            topic = self.topics.get(task_id)
+            if topic is None:
+                continue
+            row = rows.get(task_id)
+            if row is None:
+                topic.discard(self.reader.next_batch)
+            elif batch >= topic.stale_before:
+                topic.snapshot, topic.read_in, topic.read_at = _without_result(row), batch, now
+            for waiter in tuple(topic.waiters):
+                if waiter.since > batch:
+                    continue
+                if row is None:
+                    waiter.wake(Wake.GONE)
+                else:
+                    waiter.see(row, cause)
+
+    def wake_all(self, why: Wake) -> None:
+        """End every wait."""
+        for topic in tuple(self.topics.values()):
+            for waiter in tuple(topic.waiters):
+                waiter.wake(why)
+
+    def tidy(self) -> None:
+        """Drop entries that nobody waits for and that are too old, or too many, to serve another poll."""
+        oldest = time.monotonic() - SNAPSHOT_SECONDS
+        idle = [topic for topic in self.topics.values() if not topic.waiters]
+        for topic in idle[: max(0, len(idle) - _MOST_IDLE_TOPICS)]:
+            self._forget(topic)
+        for topic in idle:
+            if topic.read_at < oldest:
+                self._forget(topic)
+
+    def _is_safe(self, topic: Topic, known: int | None) -> bool:
+        snapshot = topic.snapshot
+        return (
+            known is not None
+            and snapshot is not None
+            and snapshot.version == known
+            and not snapshot.status.is_terminal
+            and self.trust.active
+            and topic.read_in >= self._trusted_from
+            and time.monotonic() - topic.read_at < SNAPSHOT_SECONDS
+        )
+
+    def _hint(self, task_id: UUID, version: int) -> None:
+        topic = self.topics.get(task_id)
+        if topic is None:
+            return
+        if version and topic.snapshot is not None and topic.snapshot.version >= version:
+            return
+        topic.discard(self.reader.next_batch)
+        if topic.waiters:
+            self.reader.ask(task_id, Cause.HINT)
+        else:
+            self._forget(topic)
+
+    def _turn(self, turn: Turn) -> None:
+        if Turn.NEW_EPOCH in turn:
+            for topic in self.topics.values():
+                topic.discard(self.reader.next_batch)
+        if Turn.ENDED in turn:
+            emit("hub.trust_ended", epoch=self.trust.epoch)
+        if Turn.BEGAN in turn:
+            self._trusted_from = self.reader.next_batch
+            self.sweep(Cause.TRUST)
+            emit("hub.trust_began", epoch=self.trust.epoch)
+
+    def _forget(self, topic: Topic) -> None:
+        if self.topics.get(topic.id) is topic:
+            del self.topics[topic.id]
+
+
+def _without_result(row: Snapshot) -> Snapshot:
+    return replace(row, result=None) if row.result is not None else row

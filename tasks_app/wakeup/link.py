@@ -1,0 +1,96 @@
+"""The hub's end of the channel layer: joins the group, receives, and rebuilds after silence."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from typing import Any
+
+from tasks_app.events import emit
+from tasks_app.loops import Loop
+from tasks_app.wakeup.hub import Hub
+from tasks_app.wakeup.message import GROUP, unpack
+
+_TICK_SECONDS = 0.25
+# Layers expire or forget members; joining again is harmless.
+_RENEW_SECONDS = 30.0
+# A rebuild that changed nothing is not repeated before the bridge had time to be heard.
+_REBUILD_EVERY_SECONDS = 3.0
+# No call into the layer is waited for longer; also a cancelled receive() may talk to a server that does not answer.
+_LAYER_SECONDS = 1.5
+
+
+class Link(Loop):
+    """Receives for one hub."""
+
+    name = "link"
+
+    def __init__(self, layer: Any, hub: Hub) -> None:
+        super().__init__()
+        self._layer = layer
+        self._hub = hub
+        self._channel = ""
+        self._receiving: asyncio.Task[None] | None = None
+        self._renewed_at = self._rebuilt_at = float("-inf")
+
+    @property
+    def is_up(self) -> bool:
+        """True while the hub hears the bridge."""
+        return self._hub.trust.active
+
+    async def stop(self, within: float = 2.0) -> None:
+        """Stop receiving and leave the group."""
+        await super().stop(within)
+        await self._end_receiving()
+        if self._channel:
+            with suppress(Exception):
+                await asyncio.wait_for(self._layer.group_discard(GROUP, self._channel), _LAYER_SECONDS)
+
+    async def step(self) -> float:
+        """Do what is due; returns the time to the next look. Raises what the layer raises."""
+        now = time.monotonic()
+        if self._needs_building(now):
+            self._rebuilt_at = self._renewed_at = now
+            await self._rebuild()
+        elif now - self._renewed_at >= _RENEW_SECONDS:
+            self._renewed_at = now
+            await asyncio.wait_for(self._layer.group_add(GROUP, self._channel), _LAYER_SECONDS)
+        return _TICK_SECONDS
+
+    def _needs_building(self, now: float) -> bool:
+        if self._receiving is None or self._receiving.done():
+            return True
+        return self._hub.trust.is_silent(now) and now - self._rebuilt_at >= _REBUILD_EVERY_SECONDS
+
+    async def _rebuild(self) -> None:
+        """The same instance with a new channel: another instance each time would leak its connections."""
+        rebuilding = self._receiving is not None
+        await self._end_receiving()
+        if rebuilding:
+            emit("hub.rebuilt", silence_seconds=time.monotonic() - self._hub.trust.heard_at)
+            with suppress(Exception):
+                await asyncio.wait_for(_empty(self._layer), _LAYER_SECONDS)
+        self._channel = await asyncio.wait_for(self._layer.new_channel(), _LAYER_SECONDS)
+        await asyncio.wait_for(self._layer.group_add(GROUP, self._channel), _LAYER_SECONDS)
+        self._receiving = asyncio.create_task(self._receive(self._channel), name="asyncpoll:hub-receive")
+
+    async def _end_receiving(self) -> None:
+        task, self._receiving = self._receiving, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait({task}, timeout=_LAYER_SECONDS)
+
+    async def _receive(self, channel: str) -> None:
+        while True:
+            message = unpack(await self._layer.receive(channel))
+            if message is not None:
+                self._hub.receive(message)
+
+
+async def _empty(layer: Any) -> None:
+    """Drop the layer's connections. The core Redis layer's flush() would delete everybody's keys."""
+    if hasattr(layer, "close_pools"):
+        await layer.close_pools()
+    else:
+        await layer.flush()

@@ -1,0 +1,158 @@
+"""One LISTEN connection that knows within two seconds when it has gone deaf.
+
+Only the loop's own task touches the connection: it alternates a NOTIFY to itself with reading what arrived. A watchdog
+that misses the echo shuts the socket down, which is the one way to end a half-open connection that neither waits for
+TCP nor blocks on the connection's lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Protocol
+
+import psycopg
+from psycopg import AsyncConnection, sql
+
+from tasks_app.events import emit
+from tasks_app.loops import Loop
+from tasks_app.store import dsn
+from tasks_app.wakeup.pooler import refuse_transaction_pooler
+
+PROBE_SECONDS = 1.0
+# Two missed echoes; at three, a hub's promise to answer within 3 s of a commit would be broken.
+DEAF_SECONDS = 2.0
+# A session that says nothing for this long is ended by the server, so that a frozen process frees what it holds.
+_IDLE_SESSION_MS = 3_000
+
+
+class Ear(Protocol):
+    """Who is told what a listener hears. No method but `connected` may block."""
+
+    async def connected(self, connection: AsyncConnection) -> None:
+        """LISTEN is in force on a new connection; nothing heard before it may be trusted."""
+
+    def heard(self, channel: str, payload: str) -> None:
+        """A notification arrived."""
+
+    def beat(self) -> None:
+        """Our own NOTIFY came back: everything committed before it has been heard."""
+
+    def lost(self) -> None:
+        """The connection is gone."""
+
+
+class Listener(Loop):
+    """Keeps one connection listening on `channels` and reconnects it for ever."""
+
+    name = "listener"
+    longest_pause_seconds = 1.0
+
+    def __init__(self, application: str, channels: Sequence[str], ear: Ear) -> None:
+        super().__init__()
+        self._application = application
+        self._channels = tuple(channels)
+        self._ear = ear
+        # A channel of our own: nobody else is woken by our probes, and the queue keeps one order over all channels.
+        self._echo = f"asyncpoll_echo_{secrets.token_hex(8)}"
+        self._connection: AsyncConnection | None = None
+        self._alive_at = 0.0
+
+    @property
+    def is_connected(self) -> bool:
+        """True while LISTEN is in force, as far as the last echo tells."""
+        return self._connection is not None
+
+    async def stop(self, within: float = 2.0) -> None:
+        """Stop listening and close the connection."""
+        await super().stop(within)
+        self._drop()
+
+    async def step(self) -> float:
+        """One life of a connection, from connecting to its end. Raises what ended it; the loop backs off."""
+        connection = await self._connect()
+        watchdog = asyncio.create_task(self._watch(connection), name="asyncpoll:listener-watchdog")
+        try:
+            await self._ear.connected(connection)
+            self._failures = 0
+            await self._listen(connection)
+        finally:
+            watchdog.cancel()
+            self._drop()
+            self._ear.lost()
+        return 0.0
+
+    async def _connect(self) -> AsyncConnection:
+        keywords = dsn.listen_parameters(self._application)
+        connection = await AsyncConnection.connect(
+            **keywords, autocommit=True, prepare_threshold=None
+        )
+        self._connection, self._alive_at = connection, time.monotonic()
+        try:
+            await refuse_transaction_pooler(connection, keywords)
+            await _harden(connection)
+            for channel in (*self._channels, self._echo):
+                await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+        except BaseException:
+            self._drop()
+            raise
+        emit("listener.connected", application=self._application)
+        return connection
+
+    async def _listen(self, connection: AsyncConnection) -> None:
+        next_probe = time.monotonic()
+        while True:
+            now = time.monotonic()
+            if now >= next_probe:
+                next_probe = now + PROBE_SECONDS
+                await connection.execute("SELECT pg_notify(%s, '')", (self._echo,))
+            async for notification in connection.notifies(timeout=max(0.0, next_probe - now)):
+                self._hear(notification)
+
+    def _hear(self, notification: psycopg.Notify) -> None:
+        if notification.channel == self._echo:
+            self._alive_at = time.monotonic()
+            self._ear.beat()
+        else:
+            self._ear.heard(notification.channel, notification.payload)
+
+    async def _watch(self, connection: AsyncConnection) -> None:
+        while (silence := time.monotonic() - self._alive_at) < DEAF_SECONDS:
+            await asyncio.sleep(DEAF_SECONDS - silence)
+        emit("listener.deaf", application=self._application, silence_seconds=silence)
+        _shut_socket(connection)
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            # Not close(), which may wait for the dead server.
+            connection.pgconn.finish()
+
+
+def _shut_socket(connection: AsyncConnection) -> None:
+    """End the connection under its owner, who gets an OperationalError. Works on a duplicate of the descriptor."""
+    with suppress(OSError, psycopg.Error):
+        duplicate = socket.socket(fileno=os.dup(connection.pgconn.socket))
+        try:
+            duplicate.shutdown(socket.SHUT_RDWR)
+        finally:
+            duplicate.close()
+
+
+async def _harden(connection: AsyncConnection) -> None:
+    """Have the server notice our death. By SET: as connection options these are refused by poolers."""
+    settings = {
+        "tcp_keepalives_idle": 2,
+        "tcp_keepalives_interval": 1,
+        "tcp_keepalives_count": 3,
+        "idle_session_timeout": _IDLE_SESSION_MS,
+    }
+    for name, value in settings.items():
+        await connection.execute(
+            sql.SQL("SET {} = {}").format(sql.Identifier(name), sql.Literal(value))
+        )

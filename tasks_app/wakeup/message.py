@@ -1,0 +1,51 @@
+"""What the bridge says to the hubs, and how hints are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+GROUP = "asyncpoll.wakeups"
+_TYPE = "asyncpoll.wakeup"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One publication of the bridge. `hints` is `id:version,…`; `beat` certifies every commit before it."""
+
+    epoch: int
+    sequence: int
+    beat: bool
+    hints: str
+
+    def pack(self) -> dict[str, Any]:
+        """As a channel-layer message."""
+        return {
+            "type": _TYPE,
+            "epoch": self.epoch,
+            "sequence": self.sequence,
+            "beat": self.beat,
+            "hints": self.hints,
+        }
+
+
+def unpack(raw: dict[str, Any]) -> Message | None:
+    """The message in `raw`, or None where it is not one of ours."""
+    try:
+        if raw["type"] != _TYPE:
+            return None
+        return Message(int(raw["epoch"]), int(raw["sequence"]), bool(raw["beat"]), str(raw["hints"]))
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def hints(text: str) -> Iterator[tuple[UUID, int]]:
+    """The (task, version) pairs in `text`; what is not one is passed over. Version 0 means deleted."""
+    for item in text.split(","):
+        identity, _, version = item.partition(":")
+        try:
+            yield UUID(identity), int(version)
+        except ValueError:
+            continue

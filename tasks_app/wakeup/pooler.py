@@ -1,0 +1,38 @@
+"""Is a transaction-pooling proxy in the way? LISTEN through one is silently deaf."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from tasks_app.errors import PoolerInTheWay
+
+_REMEDY = (
+    "LISTEN needs a connection that keeps its server session, but this one goes through a transaction-pooling proxy "
+    "(pgbouncer or alike), which would be silently deaf; set LISTEN_DATABASE_URL to the database server itself."
+)
+
+
+async def refuse_transaction_pooler(connection: AsyncConnection, keywords: dict[str, Any]) -> None:
+    """Raise PoolerInTheWay when `connection` can be moved between server sessions.
+
+    An idle pooler answers a self-probe, so the check compares server processes: the one that greeted us with the one
+    that answers, and then, where they differ, the one that a second connection gets while ours rests.
+    """
+    if await _backend(connection) == connection.info.backend_pid:
+        return
+    async with await AsyncConnection.connect(**keywords, prepare_threshold=None) as second:
+        mine = await _backend(connection)
+        async with second.transaction():
+            theirs = await _backend(second)
+            moved = await _backend(connection) != mine
+    if moved or theirs == mine:
+        raise PoolerInTheWay(_REMEDY)
+
+
+async def _backend(connection: AsyncConnection) -> int:
+    cursor = await connection.execute("SELECT pg_backend_pid()", prepare=False)
+    row = await cursor.fetchone()
+    assert row is not None
+    return int(row[0])
