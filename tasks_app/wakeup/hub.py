@@ -6,7 +6,7 @@ Every wait is: register, read, wait, re-read. Nothing is ever answered from a me
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from uuid import UUID
 
@@ -26,21 +26,14 @@ _MOST_IDLE_TOPICS = 20_000
 class Hub:
     """The table of topics, and the rules that make it safe to answer from memory."""
 
-    def __init__(self, read: Reader | None = None) -> None:
+    def __init__(
+        self, read: Callable[[list[UUID]], Awaitable[Rows]], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.trust = Trust()
         self.topics: dict[UUID, Topic] = {}
-        self._reader = read
+        self.reader = Reader(read, self.deliver)
+        self._clock = clock
         self._trusted_from = 0
-
-    def use(self, reader: Reader) -> None:
-        """Give the hub its reader, which in turn delivers to this hub."""
-        self._reader = reader
-
-    @property
-    def reader(self) -> Reader:
-        """The reader that this hub asks."""
-        assert self._reader is not None, "Hub.use() comes first"
-        return self._reader
 
     @property
     def waiting(self) -> int:
@@ -89,14 +82,14 @@ class Hub:
 
     def receive(self, message: Message) -> None:
         """Act on a message of the bridge."""
-        turn = self.trust.observe(message, time.monotonic())
+        turn = self.trust.observe(message, self._clock())
         for task_id, version in hints(message.hints):
             self._hint(task_id, version)
         self._turn(turn)
 
     def check_silence(self) -> None:
         """End trust when the bridge has been silent for too long."""
-        self._turn(self.trust.check(time.monotonic()))
+        self._turn(self.trust.check(self._clock()))
 
     def sweep(self, cause: Cause) -> None:
         """Re-read everything that has a waiter."""
@@ -104,7 +97,7 @@ class Hub:
 
     def deliver(self, batch: int, rows: Rows, causes: Mapping[UUID, Cause]) -> None:
         """Hand the rows of a batch to those that registered before it was sent."""
-        now = time.monotonic()
+        now = self._clock()
         for task_id, cause in causes.items():
             topic = self.topics.get(task_id)
             if topic is None:
@@ -130,7 +123,7 @@ class Hub:
 
     def tidy(self) -> None:
         """Drop entries that nobody waits for and that are too old, or too many, to serve another poll."""
-        oldest = time.monotonic() - SNAPSHOT_SECONDS
+        oldest = self._clock() - SNAPSHOT_SECONDS
         idle = [topic for topic in self.topics.values() if not topic.waiters]
         for topic in idle[: max(0, len(idle) - _MOST_IDLE_TOPICS)]:
             self._forget(topic)
@@ -147,7 +140,7 @@ class Hub:
             and not snapshot.status.is_terminal
             and self.trust.active
             and topic.read_in >= self._trusted_from
-            and time.monotonic() - topic.read_at < SNAPSHOT_SECONDS
+            and self._clock() - topic.read_at < SNAPSHOT_SECONDS
         )
 
     def _hint(self, task_id: UUID, version: int) -> None:

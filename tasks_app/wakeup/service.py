@@ -16,7 +16,7 @@ from tasks_app.wakeup.bridge import CHANGED_CHANNEL, Bridge
 from tasks_app.wakeup.hub import Hub
 from tasks_app.wakeup.link import Link
 from tasks_app.wakeup.listener import Listener
-from tasks_app.wakeup.reader import Reader, Rows
+from tasks_app.wakeup.reader import Rows
 from tasks_app.wakeup.sweeper import Sweeper
 
 
@@ -27,9 +27,7 @@ class WakeupService:
         self.pool = pool
         # Private to us: one instance is shared by everybody who asks get_channel_layer() for the alias.
         layer = _private_layer()
-        self.hub = Hub()
-        self.reader = Reader(self._read, self.hub.deliver)
-        self.hub.use(self.reader)
+        self.hub = Hub(self._read)
         self.bridge = Bridge(layer)
         self.listener = Listener("listener", [CHANGED_CHANNEL], self.bridge)
         self.link = Link(layer, self.hub)
@@ -37,12 +35,12 @@ class WakeupService:
 
     def start(self) -> None:
         """Begin; a database or layer that is away is waited for in the background."""
-        for loop in (self.link, self.bridge, self.reader, self.sweeper, self.listener):
+        for loop in (self.link, self.bridge, self.hub.reader, self.sweeper, self.listener):
             loop.start()
 
     async def stop(self) -> None:
         """End everything; waiters are left as they are."""
-        for loop in (self.listener, self.bridge, self.link, self.sweeper, self.reader):
+        for loop in (self.listener, self.bridge, self.link, self.sweeper, self.hub.reader):
             await loop.stop()
 
     async def result(self, task_id: UUID) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from tasks_app.loops import Loop
 from tasks_app.wakeup.hub import Hub
@@ -19,14 +20,15 @@ class Sweeper(Loop):
 
     name = "sweeper"
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: Hub, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._hub = hub
-        self._swept_at = time.monotonic()
+        self._clock = clock
+        self._swept_at = clock()
 
     async def step(self) -> float:
         """Look whether a sweep is due; returns the time to the next look."""
-        now = time.monotonic()
+        now = self._clock()
         self._hub.check_silence()
         trusted = self._hub.trust.active
         if now - self._swept_at >= (REFRESH_SECONDS if trusted else SWEEP_SECONDS):
