@@ -22,6 +22,8 @@ _PREPARE = "from asyncpoll.prepare import prepare; prepare()"
 _READY_EVERY_SECONDS = 0.1
 _READY_ANSWER_SECONDS = 2.0
 _READY_SOON_SECONDS = 15.0
+# Well under supervisor.STOP_SECONDS: what is still running then is given back, not cut off.
+_WORKER_GRACE_SECONDS = 3
 # How much of a failed preparation is worth showing: the end of a traceback.
 _LAST_LINES = 15
 
@@ -68,37 +70,30 @@ def _database(data_dir: Path) -> Iterator[str]:
         try:
             yield server.url
         finally:
-            _on_stop_signals(
-                signal.SIG_IGN
-            )  # the last steps are short, and interrupting them would leave it running
+            # The last steps are short, and interrupting them would leave the server running.
+            _on_stop_signals(signal.SIG_IGN)
 
 
 def _run(options: Options, url: str, write: Callable[[str], object]) -> None:
     environment = _environment(options, url)
     password = _prepare(environment)
-    manage = [sys.executable, sys.argv[0]]
-    web = [
-        "serve",
-        "--host",
-        options.host,
-        "--port",
-        str(options.port),
-        "--processes",
-        str(options.web),
-    ]
-    children = [ChildSpec("web", [*manage, *web])]
-    if options.workers:
-        children.append(
-            ChildSpec("worker", [*manage, "runworker", "--processes", str(options.workers)])
-        )
     asyncio.run(
         supervise(
-            children,
+            _children(options),
             environment,
             until_ready=lambda: _until_ready(options, write),
             when_ready=lambda: write(screen(options, password)),
         )
     )
+
+
+def _children(options: Options) -> list[ChildSpec]:
+    manage = [sys.executable, sys.argv[0]]
+    where = ["--host", options.host, "--port", str(options.port)]
+    web = ChildSpec("web", [*manage, "serve", *where, "--processes", str(options.web)])
+    many = ["--processes", str(options.workers), "--grace", str(_WORKER_GRACE_SECONDS)]
+    worker = ChildSpec("worker", [*manage, "runworker", *many])
+    return [web, worker] if options.workers else [web]
 
 
 def _environment(options: Options, url: str) -> dict[str, str]:
@@ -125,9 +120,8 @@ def _prepare(environment: dict[str, str]) -> str | None:
     )
     lines = done.stdout.strip().splitlines()
     if done.returncode:
-        raise UpError(
-            "\n".join([*lines[-_LAST_LINES:], "The database could not be prepared; see above."])
-        )
+        said = "\n".join(lines[-_LAST_LINES:])
+        raise UpError(f"{said}\nThe database could not be prepared; the lines above say why.")
     return json.loads(lines[-1])["admin_password"]
 
 
@@ -175,9 +169,9 @@ def screen(options: Options, password: str | None) -> str:
         "",
         "asyncpoll is up. Ctrl-C stops it.",
         "",
-        f"  API     {options.origin}/api/v1/docs",
-        f"  Admin   {options.origin}/admin/   ({admin})",
-        f"  Data    {options.data_dir}",
+        f"  Address  {options.origin}/",
+        f"  Admin    {options.origin}/admin/   ({admin})",
+        f"  Data     {options.data_dir}",
         "",
         "Submit a real task, then wait for its next change, then for its end:",
         "",

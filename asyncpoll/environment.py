@@ -70,14 +70,14 @@ def database(url: str) -> dict[str, Any]:
     }
 
 
-def _parts(url: str) -> dict[str, Any]:
+def _parts(url: str) -> dict[str, str]:
     scheme = url.partition("://")[0]
     if scheme not in ("postgres", "postgresql"):
         raise ImproperlyConfigured(
             f"DATABASE_URL is not the URL of a Postgres database; tasks need Postgres 15 or newer: write {_EXAMPLE}"
         )
     try:
-        parts = dict(conninfo_to_dict(url))
+        parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
     except psycopg.ProgrammingError:
         parts = {}
     # libpq's own messages quote pieces of the URL, which may be the password's; so would a host with an @ in it.

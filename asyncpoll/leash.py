@@ -23,7 +23,11 @@ class Leash:
 
     def __init__(self) -> None:
         self._watcher = subprocess.Popen(
-            [sys.executable, "-I", "-S", __file__], stdin=subprocess.PIPE, start_new_session=True
+            [sys.executable, "-I", "-S", __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,  # whoever reads ours must not wait for the watcher's end
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
 
     def hold(self, group: int) -> None:

@@ -20,6 +20,7 @@ ASYNCPOLL_HEARTBEAT_SECONDS, ASYNCPOLL_WORKER_POLL_SECONDS
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,9 @@ USE_TZ = True
 
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
-WHITENOISE_USE_FINDERS = True  # the admin looks right without collectstatic
+# The admin looks right without collectstatic, so there is nothing to warn of if that never ran.
+WHITENOISE_USE_FINDERS = True
+warnings.filterwarnings("ignore", message="No directory at: .*static", category=UserWarning)
 
 SECURE = environment.flag("DJANGO_SECURE")
 SESSION_COOKIE_SECURE = SECURE

@@ -113,8 +113,8 @@ class _Child:
             started = loop.time()
             process = await self._start()
             await process.wait()
-            await self._bury(process)
             lived = loop.time() - started
+            await self._bury(process)
             self._deaths = 1 if lived >= SETTLED_SECONDS else self._deaths + 1
             how = f"{self._spec.name} {_ended(process)} after {lived:.0f} s"
             if self._deaths >= HOPELESS_DEATHS and not self._ready.is_set():

@@ -87,7 +87,7 @@ def join(data_dir: Path) -> Server:
         return Server(make_data_dir(data_dir.absolute()).resolve())
     except OSError as error:
         raise EmbeddedError(
-            f"The embedded Postgres can't use {data_dir}: {error.strerror} ({error.filename}). If that belongs to "
+            f"The embedded Postgres can't use {data_dir}: {error}. If that belongs to "
             "another user, run as that one; or choose another data directory, or set DATABASE_URL."
         ) from error
 

@@ -23,10 +23,6 @@ class Account:
     gid: int
     borrowed: bool
 
-    def owns(self, path: Path) -> bool:
-        """True if `path` itself (not what a link points to) belongs to this account."""
-        return path.lstat().st_uid == self.uid
-
     def may_enter(self, directory: Path) -> bool:
         """True if this account can get to `directory`, whatever its parents' modes and access lists say."""
         return self._run(["/bin/sh", "-c", 'cd "$1"', "sh", str(directory)]).returncode == 0

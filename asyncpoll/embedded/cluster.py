@@ -7,6 +7,7 @@ Its home is a directory that only the account it runs as may enter:
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -135,9 +136,8 @@ class Cluster:
         try:
             return self._until_ready(server, told)
         except BaseException:
-            server.send_signal(
-                signal.SIGINT
-            )  # a fast shutdown; nobody else knows of this server yet
+            # Nobody else knows of this server yet.
+            server.send_signal(signal.SIGINT)
             raise
 
     def until_ready(self) -> Postmaster | None:
@@ -166,8 +166,9 @@ class Cluster:
             self._stop("immediate", patience_seconds)
         if (server := _STARTED.pop(found.pid, None)) is not None:
             server.wait(patience_seconds)
-        if found.socket_dir.name.startswith(_ELSEWHERE) and self.account.owns(found.socket_dir):
-            found.socket_dir.rmdir()
+        if found.socket_dir.name.startswith(_ELSEWHERE):
+            with contextlib.suppress(FileNotFoundError):  # whoever tidies /tmp may have been faster
+                found.socket_dir.rmdir()
 
     def url(self, server: Postmaster, password: str) -> str:
         """The DATABASE_URL of `server`."""
@@ -208,9 +209,8 @@ class Cluster:
             lines = self._pid_file.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             return None
-        if (
-            len(lines) < 8 or not lines[0].isdigit()
-        ):  # it is still being written, or was not when the machine went down
+        # It may still be being written, or was when the machine went down.
+        if len(lines) < 8 or not lines[0].isdigit():
             return None
         return Postmaster(int(lines[0]), Path(lines[4]), lines[7].strip())
 

@@ -1,0 +1,288 @@
+"""`manage.py up` as a newcomer meets it: real processes, a real port, a real database."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import psycopg
+import pytest
+
+from tests.places import newcomers_environment, reachable_directory
+from tests.support import eventually, free_port
+
+PROJECT = Path(__file__).resolve().parents[2]
+PATIENCE_SECONDS = 60.0
+STOP_WITHIN_SECONDS = 10.0
+
+
+def environment(database_url: str = "") -> dict[str, str]:
+    """A newcomer's, perhaps with a database."""
+    return newcomers_environment(**({"DATABASE_URL": database_url} if database_url else {}))
+
+
+def command(data_dir: Path, port: int) -> list[str]:
+    """The command line of `up`."""
+    arguments = ["--data-dir", str(data_dir), "--port", str(port)]
+    return [sys.executable, "manage.py", "up", *arguments]
+
+
+class Up:
+    """A running `manage.py up`, its screen, and every process it has started."""
+
+    def __init__(self, data_dir: Path, port: int, database_url: str = "") -> None:
+        self.data_dir = data_dir
+        self.port = port
+        self.origin = f"http://127.0.0.1:{port}"
+        self._output = data_dir.with_name(f"{data_dir.name}.{port}.txt")
+        with self._output.open("w") as output:
+            self.process = subprocess.Popen(
+                command(data_dir, port),
+                cwd=PROJECT,
+                env=environment(database_url),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self._family: set[psutil.Process] = set()
+
+    def ready(self) -> Up:
+        """Wait for the screen."""
+        eventually(
+            lambda: "asyncpoll is up" in self.screen() or self.process.poll() is not None,
+            PATIENCE_SECONDS,
+        )
+        assert self.process.poll() is None, self.screen()
+        return self
+
+    def screen(self) -> str:
+        """What it has printed so far."""
+        return self._output.read_text()
+
+    def family(self) -> set[psutil.Process]:
+        """Every process that it or its children started, dead or alive."""
+        if self.process.poll() is None:
+            self._family |= set(psutil.Process(self.process.pid).children(recursive=True))
+        return self._family
+
+    def child(self, word: str) -> psutil.Process | None:
+        """The child whose command line has `word` in it."""
+        children = (
+            psutil.Process(self.process.pid).children() if self.process.poll() is None else []
+        )
+        return next((child for child in children if lives(child) and word in child.cmdline()), None)
+
+    def stop(self, number: int = signal.SIGINT) -> int:
+        """Send a signal and return the exit code."""
+        self.family()
+        self.process.send_signal(number)
+        return self.process.wait(STOP_WITHIN_SECONDS)
+
+    def close(self) -> None:
+        """Whatever the test left running."""
+        if self.process.poll() is None:
+            self.stop()
+
+
+def lives(process: psutil.Process) -> bool:
+    """True unless the process ended, reaped or not."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def refused(data_dir: Path, port: int, database_url: str = "") -> str:
+    """The one sentence of an `up` that can't start."""
+    done = subprocess.run(
+        command(data_dir, port),
+        cwd=PROJECT,
+        env=environment(database_url),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    return done.stderr.strip()
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Up]:
+    """One `up` on the embedded Postgres, for the tests that leave it running."""
+    with reachable_directory() as directory:
+        up = Up(directory / "data", free_port()).ready()
+        yield up
+        up.close()
+
+
+@pytest.fixture
+def data_dir() -> Iterator[Path]:
+    """A data directory of the test's own."""
+    with reachable_directory() as directory:
+        yield directory / "data"
+
+
+def test_the_screen_shows_what_works(running: Up) -> None:
+    """The server is ready, and the admin's password opens the admin."""
+    assert httpx.get(f"{running.origin}/readyz").status_code == 200
+    found = re.search(r"(http://\S+/admin/)\s+\(user (\S+), password (\S+)\)", running.screen())
+    assert found is not None, running.screen()
+    with httpx.Client(follow_redirects=True) as browser:
+        page = browser.get(found[1])
+        form = {
+            "username": found[2],
+            "password": found[3],
+            "csrfmiddlewaretoken": browser.cookies["csrftoken"],
+        }
+        answer = browser.post(str(page.url), data=form, headers={"Referer": str(page.url)})
+    assert answer.status_code == 200
+    assert "Log out" in answer.text
+
+
+def test_the_admins_style_sheets_are_served(running: Up) -> None:
+    """Without collectstatic and without debug."""
+    answer = httpx.get(f"{running.origin}/static/admin/css/base.css")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/css")
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the lines to paste are curl's")
+def test_the_lines_to_paste_submit_a_task_and_wait_for_its_end(running: Up) -> None:
+    """In a shell, as they stand on the screen."""
+    lines = [line.strip() for line in running.screen().splitlines() if "curl" in line]
+    done = subprocess.run(
+        ["sh", "-c", "\n".join([*lines[:2], "echo", *lines[2:]])],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=True,
+    )
+    change, end = (json.loads(line) for line in done.stdout.splitlines())
+    assert change["outcome"] in ("CHANGED", "TERMINAL")
+    assert end["status"] == "SUCCESS"
+    assert end["result"]
+
+
+def test_a_second_up_on_the_same_data_directory_is_refused(running: Up) -> None:
+    """On another port; the first one does not notice."""
+    sentence = refused(running.data_dir, free_port())
+    assert (
+        f"Another `manage.py up` (pid {running.process.pid}) runs on {running.data_dir}" in sentence
+    )
+    assert httpx.get(f"{running.origin}/readyz").status_code == 200
+
+
+@pytest.mark.parametrize("word", ["serve", "runworker"])
+def test_a_child_that_was_killed_is_started_again(running: Up, word: str) -> None:
+    """A new process takes its place, and the log has a line about it."""
+    first = running.child(word)
+    assert first is not None
+    first.kill()
+    eventually(lambda: (child := running.child(word)) is not None and child.pid != first.pid)
+    eventually(lambda: answers(running))
+    assert "was killed by signal 9" in running.screen()
+
+
+def answers(up: Up) -> bool:
+    """True if the server is ready."""
+    try:
+        return httpx.get(f"{up.origin}/readyz").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def test_management_commands_join_the_same_server(running: Up) -> None:
+    """`manage.py shell` without a DATABASE_URL sees the admin that `up` made."""
+    count = "from django.contrib.auth.models import User; print(User.objects.get().username)"
+    done = subprocess.run(
+        [sys.executable, "manage.py", "shell", "--no-imports", "-c", count],
+        cwd=PROJECT,
+        env=newcomers_environment(ASYNCPOLL_DATA_DIR=str(running.data_dir)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "admin", done.stderr
+    assert answers(running)
+
+
+def test_ctrl_c_stops_everything_and_data_survives_the_restart(data_dir: Path) -> None:
+    """No process is left within 10 s; the task and the admin's password are there the next time."""
+    up = Up(data_dir, free_port()).ready()
+    try:
+        submitted = httpx.post(f"{up.origin}/api/v1/tasks", json={"task": "demo.dependency_report"})
+        password = re.search(r"password (\S+)\)", up.screen())
+        postgres = [process for process in up.family() if process.name() == "postgres"]
+        assert up.stop() == 0
+        eventually(lambda: not any(map(lives, up.family())))
+        assert postgres
+    finally:
+        up.close()
+    again = Up(data_dir, up.port).ready()
+    try:
+        task = httpx.get(f"{again.origin}/api/v1/tasks/{submitted.json()['task_id']}")
+        assert task.status_code == 200
+        assert password is not None
+        assert password[0] in again.screen()
+        assert again.stop(signal.SIGTERM) == 0
+        eventually(lambda: not any(map(lives, again.family())))
+    finally:
+        again.close()
+
+
+def test_children_do_not_outlive_an_up_that_was_killed(data_dir: Path) -> None:
+    """And the next one joins the server that it left."""
+    up = Up(data_dir, free_port()).ready()
+    children = [child for child in (up.child("serve"), up.child("runworker")) if child]
+    up.stop(signal.SIGKILL)
+    assert len(children) == 2
+    eventually(lambda: not any(map(lives, children)))
+    again = Up(data_dir, up.port).ready()
+    assert again.stop() == 0
+
+
+def test_a_taken_port_is_refused_before_anything_starts(data_dir: Path) -> None:
+    """No cluster was made."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        sentence = refused(data_dir, other.getsockname()[1])
+    assert "another program listens there" in sentence
+    assert not (data_dir / "postgres").exists()
+
+
+def test_an_unreachable_database_is_refused_without_showing_its_password(data_dir: Path) -> None:
+    """Nothing embedded is started in its place."""
+    port = free_port()
+    sentence = refused(data_dir, free_port(), f"postgresql://me:hidden@127.0.0.1:{port}/tasks")
+    assert f"The database tasks on 127.0.0.1, port {port}" in sentence
+    assert "hidden" not in sentence
+    assert not (data_dir / "postgres").exists()
+
+
+def test_a_database_url_is_used_as_it_is_and_its_admin_left_alone(
+    data_dir: Path, database_url: str
+) -> None:
+    """An admin who was there before keeps the password, and the screen says so."""
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "INSERT INTO auth_user (username, password, is_superuser, is_staff, is_active, first_name,"
+            " last_name, email, date_joined) VALUES ('admin', '!', true, true, true, '', '', '', now())"
+        )
+    up = Up(data_dir, free_port(), database_url).ready()
+    try:
+        assert "user admin, with the password it had before" in up.screen()
+        assert not (data_dir / "postgres").exists()
+        assert up.stop() == 0
+    finally:
+        up.close()

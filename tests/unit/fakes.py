@@ -1,0 +1,40 @@
+"""A pool that answers as it is told, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from asyncpoll.contract import Status
+from tasks_app.store import Call, Committed
+
+
+class FakePool:
+    """`answers` are used one per call: a value, an exception to raise, or a function of the call. Then `default`."""
+
+    def __init__(self, default: Callable[[Call[Any]], Any]) -> None:
+        self.calls: list[Call[Any]] = []
+        self.answers: list[Any] = []
+        self.default = default
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def run(self, call: Call[Any]) -> Any:
+        """Answer, once `open` is set."""
+        self.calls.append(call)
+        await self.open.wait()
+        answer = self.answers.pop(0) if self.answers else self.default
+        if callable(answer) and not isinstance(answer, type):
+            answer = answer(call)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def all_committed(call: Call[Any]) -> list[Committed]:
+    """Every change of a commit took effect."""
+    return [
+        Committed(task_id, Status(status), 3)
+        for task_id, status in zip(call.params["ids"], call.params["statuses"], strict=True)
+    ]

@@ -1,0 +1,209 @@
+"""When the claimer claims, and how many."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from asyncpoll.contract import Status
+from tasks_app.errors import StoreUnavailable
+from tasks_app.store import Change
+from tasks_app.worker.attempt import Attempt
+from tasks_app.worker.claimer import Claimer
+from tasks_app.worker.executor import Executor
+from tasks_app.worker.hearing import WORK_CHANNEL, WorkEar
+from tasks_app.worker.held import Held
+from tests import sample_tasks
+from tests.support import aeventually
+from tests.unit.claims import claimed
+from tests.unit.fakes import FakePool
+
+
+class Desk:
+    """A claimer over a queue of `ready` tasks, with an executor whose outcomes are kept in `offered`."""
+
+    def __init__(self, concurrency: int, queues: tuple[str, ...] | None = None) -> None:
+        self.ready: list[Any] = []
+        self.pool = FakePool(self.take)
+        self.held = Held(concurrency)
+        self.offered: list[tuple[Attempt, Change]] = []
+        self.executor = Executor(self.held, lambda attempt, change: self.offer(attempt, change))
+        self.claimer = Claimer(self.pool, UUID(int=99), queues, self.held, self.executor)  # type: ignore[arg-type]
+        self.ear = WorkEar(self.claimer, self.executor)
+
+    def take(self, call: Any) -> list[Any]:
+        limit = call.params["limit"]
+        taken, self.ready = self.ready[:limit], self.ready[limit:]
+        return taken
+
+    def offer(self, attempt: Attempt, change: Change) -> None:
+        self.offered.append((attempt, change))
+        self.held.drop(attempt)
+
+    @property
+    def asked(self) -> list[int]:
+        return [call.params["limit"] for call in self.pool.calls]
+
+
+@pytest.fixture
+async def desks(settings) -> AsyncIterator[Any]:
+    """Makes desks. A poll never comes to the rescue of a wake-up that was missed."""
+    settings.ASYNCPOLL = {**settings.ASYNCPOLL, "WORKER_POLL_SECONDS": 3600.0}
+    made: list[Desk] = []
+
+    def make(*args: Any) -> Desk:
+        made.append(Desk(*args))
+        return made[-1]
+
+    with sample_tasks.fresh_gates():
+        yield make
+        for desk in made:
+            desk.pool.open.set()
+            await desk.claimer.stop()
+            await desk.executor.release()
+
+
+def waiting(numbers: range) -> list[Any]:
+    """Tasks that run until the test ends."""
+    return [claimed(number, name="sample.sleep", args="[60]") for number in numbers]
+
+
+async def test_full_claims_follow_each_other_until_one_comes_back_short(desks):
+    """Nothing wakes the claimer in between."""
+    desk = desks(10)
+    desk.ready = [claimed(number) for number in range(1, 36)]
+    desk.claimer.start()
+    await aeventually(lambda: len(desk.offered) == 35)
+    assert not desk.ready
+    assert max(desk.asked) <= 10
+
+
+async def test_it_asks_for_the_free_slots_only_and_waits_for_one_at_full_concurrency(desks):
+    """A claimed task never waits inside a worker."""
+    desk = desks(3)
+    desk.ready = waiting(range(1, 9))
+    desk.claimer.start()
+    await aeventually(lambda: desk.held.running == 3)
+    desk.claimer.work_offered()
+    await aeventually(lambda: not desk.claimer._woken.is_set())
+    assert desk.asked == [3]
+    desk.executor.cancel(UUID(int=2))
+    await aeventually(lambda: desk.asked == [3, 1])
+    assert [attempt.id.int for attempt, _ in desk.offered] == [2]
+
+
+async def test_outcomes_that_are_not_committed_stop_the_claims(desks):
+    """Memory stays bounded while the database takes claims and no commits."""
+    desk = desks(2)
+    kept: list[Any] = []
+    desk.offer = lambda attempt, change: kept.append(attempt)  # type: ignore[method-assign]
+    desk.ready = [claimed(number) for number in range(1, 20)]
+    desk.claimer.start()
+    await aeventually(lambda: len(kept) == 4)
+    desk.claimer.work_offered()
+    await aeventually(lambda: not desk.claimer._woken.is_set())
+    assert sum(desk.asked) == 4
+    for attempt in kept[:4]:
+        desk.held.drop(attempt)
+    await aeventually(lambda: len(kept) == 8)
+
+
+async def test_a_notification_of_its_queue_wakes_it_and_others_do_not(desks):
+    """Other queues are other workers' business."""
+    desk = desks(5, ("mail", "default"))
+    desk.claimer.start()
+    await aeventually(lambda: len(desk.asked) == 1)
+    desk.ear.heard(WORK_CHANNEL, "queue:unheard-of")
+    assert not desk.claimer._woken.is_set()
+    desk.ready = [claimed(1)]
+    desk.ear.heard(WORK_CHANNEL, "queue:mail")
+    await aeventually(lambda: desk.offered)
+
+
+async def test_work_offered_while_a_claim_is_on_its_way_is_claimed_next(desks):
+    """The claim may have looked before the work was there."""
+    desk = desks(5)
+    desk.pool.open.clear()
+    desk.claimer.start()
+    await aeventually(lambda: desk.asked)
+    desk.ear.heard(WORK_CHANNEL, "queue:default")
+    desk.pool.answers = [[]]
+    desk.ready = [claimed(1)]
+    desk.pool.open.set()
+    await aeventually(lambda: desk.offered)
+
+
+async def test_a_new_connection_of_the_listener_is_a_reason_to_look(desks):
+    """What was said before it is lost."""
+    desk = desks(5)
+    desk.claimer.start()
+    await aeventually(lambda: len(desk.asked) == 1)
+    desk.ready = [claimed(1)]
+    await desk.ear.connected(None)  # type: ignore[arg-type]
+    await aeventually(lambda: desk.offered)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        "",
+        ":",
+        "queue",
+        "queue:",
+        "cancel:",
+        "cancel:not-a-uuid",
+        "\ud800",
+        "x" * 8000,
+        "drop:table",
+    ],
+)
+async def test_a_malformed_payload_is_said_and_forgotten(desks, emitted, payload):
+    """Anybody may NOTIFY."""
+    desk = desks(5)
+    desk.ear.heard(WORK_CHANNEL, payload)
+    (facts,) = emitted.of("work.malformed")
+    assert len(facts["payload"]) <= 100
+
+
+async def test_a_claim_that_is_on_its_way_at_the_end_is_let_arrive_and_given_back(desks):
+    """Cancelling it would strand what the database already gave us."""
+    desk = desks(5)
+    desk.ready = waiting(range(1, 4))
+    desk.pool.open.clear()
+    desk.claimer.start()
+    await aeventually(lambda: desk.asked)
+    desk.executor.drain()
+    retiring = asyncio.create_task(desk.claimer.retire(within=20))
+    await asyncio.sleep(0)
+    desk.pool.open.set()
+    await retiring
+    assert [change.milestones[0].kind for _, change in desk.offered] == ["released"] * 3
+    assert {change.status for _, change in desk.offered} == {Status.PENDING}
+    assert len(desk.asked) == 1
+
+
+async def test_a_cancel_that_overtakes_the_claim_it_is_for_is_not_lost(desks):
+    """Its notification may arrive before the claim's answer."""
+    desk = desks(5)
+    desk.ready = waiting(range(1, 3))
+    desk.pool.open.clear()
+    desk.claimer.start()
+    await aeventually(lambda: desk.asked)
+    desk.ear.heard(WORK_CHANNEL, f"cancel:{UUID(int=2)}")
+    desk.pool.open.set()
+    await aeventually(lambda: desk.offered)
+    ((attempt, change),) = desk.offered
+    assert (attempt.id.int, change.status) == (2, Status.CANCELLED)
+
+
+async def test_a_claim_that_fails_is_tried_again(desks):
+    """The database was away."""
+    desk = desks(5)
+    desk.pool.answers = [StoreUnavailable("away")]
+    desk.ready = [claimed(1)]
+    desk.claimer.start()
+    await aeventually(lambda: desk.offered)

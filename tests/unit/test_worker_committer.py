@@ -1,0 +1,287 @@
+"""Group commit: what is written together, and what happens when the database will not have it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from asyncpoll.contract import Status
+from tasks_app.errors import StoreUnavailable
+from tasks_app.store import Change, Milestone
+from tasks_app.worker.attempt import Attempt
+from tasks_app.worker.committer import Committer
+from tasks_app.worker.held import Held
+from tests.support import aeventually
+from tests.unit.claims import claimed
+from tests.unit.fakes import FakePool, all_committed
+
+WORKER = UUID(int=99)
+
+
+class Desk:
+    """A committer with what is around it."""
+
+    def __init__(self) -> None:
+        self.pool = FakePool(all_committed)
+        self.held = Held(100)
+        self.fenced: list[Attempt] = []
+        self.delays: list[float] = []
+        self.committer = Committer(
+            self.pool,  # type: ignore[arg-type]
+            WORKER,
+            self.held,
+            self.fenced.append,
+            self.delays.append,
+        )
+
+    def attempt(self, number: int = 1, lease_seconds: float = 100.0, **facts: Any) -> Attempt:
+        loop = asyncio.get_running_loop()
+        attempt = Attempt(
+            claimed(number, **facts), loop, lambda *_: None, time.monotonic() + lease_seconds
+        )
+        self.held.add(attempt)
+        return attempt
+
+    def written(self) -> list[list[UUID]]:
+        return [call.params["ids"] for call in self.pool.calls]
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Desk]:
+    made = Desk()
+    yield made
+    await made.committer.stop()
+
+
+@asynccontextmanager
+async def first_write_held_up(desk: Desk) -> AsyncIterator[None]:
+    """Offers inside gather behind a write that is on its way."""
+    desk.pool.open.clear()
+    desk.committer.start()
+    desk.committer.offer(first := desk.attempt(1000), success(first))
+    await aeventually(lambda: desk.pool.calls)
+    yield
+    desk.pool.open.set()
+    assert await desk.committer.drain(20)
+
+
+def success(attempt: Attempt, result: str = "1") -> Change:
+    milestone = Milestone("succeeded", 1.0)
+    return Change(attempt.id, attempt.attempt, Status.SUCCESS, (milestone,), result=result)
+
+
+def report(attempt: Attempt, progress: float) -> Change:
+    milestone = Milestone("progress", progress, f"at {progress}")
+    return Change(attempt.id, attempt.attempt, Status.RUNNING, (milestone,))
+
+
+async def test_what_gathers_behind_a_write_is_written_in_one_statement_in_order_of_ids(desk):
+    """One statement, however many tasks."""
+    async with first_write_held_up(desk):
+        for number in (5, 3, 9, 1):
+            attempt = desk.attempt(number)
+            desk.committer.offer(attempt, success(attempt))
+    assert desk.written()[1:] == [[UUID(int=number) for number in (1, 3, 5, 9)]]
+    assert not desk.held.all()
+
+
+async def test_a_task_is_in_a_batch_once_with_all_its_milestones(desk):
+    """One UPDATE … FROM would apply only one of several changes of a row."""
+    async with first_write_held_up(desk):
+        attempt = desk.attempt(1)
+        for change in (report(attempt, 0.1), report(attempt, 0.2), success(attempt)):
+            desk.committer.offer(attempt, change)
+    params = desk.pool.calls[1].params
+    assert params["ids"] == [attempt.id]
+    assert params["statuses"] == ["SUCCESS"]
+    assert params["event_kinds"] == ["progress", "progress", "succeeded"]
+    assert params["bumps"] == [3]
+    assert params["messages"] == ["at 0.2"]
+
+
+async def test_a_newer_attempt_displaces_what_an_older_one_had_to_say(desk, emitted):
+    """The older was fenced off, or there were no newer one."""
+    async with first_write_held_up(desk):
+        old, new = desk.attempt(1), desk.attempt(1, attempt=2)
+        desk.committer.offer(old, success(old))
+        desk.committer.offer(new, success(new))
+        desk.committer.offer(old, success(old))
+    assert desk.pool.calls[1].params["attempts"] == [2]
+    assert desk.fenced == [old, old]
+    assert [facts["attempt"] for facts in emitted.of("task.fenced")] == [1, 1]
+
+
+async def test_a_batch_has_a_bounded_number_of_changes(desk):
+    """The rest is written next."""
+    async with first_write_held_up(desk):
+        for number in range(1, 702):
+            attempt = desk.attempt(number)
+            desk.committer.offer(attempt, success(attempt))
+    assert [len(ids) for ids in desk.written()] == [1, 500, 201]
+
+
+async def test_a_batch_has_a_bounded_size(desk):
+    """Large results are not all in memory as one statement."""
+    async with first_write_held_up(desk):
+        for number in range(1, 7):
+            attempt = desk.attempt(number)
+            desk.committer.offer(attempt, success(attempt, result="1" * 1_000_000))
+    assert [len(ids) for ids in desk.written()] == [1, 4, 2]
+
+
+async def test_an_attempt_missing_from_the_answer_is_fenced_off(desk, emitted):
+    """The executor hears of it, and its neighbours are not touched."""
+    good, late = desk.attempt(1), desk.attempt(2)
+    desk.pool.answers = [lambda call: all_committed(call)[:1]]
+    desk.committer.offer(good, success(good))
+    desk.committer.offer(late, success(late))
+    desk.committer.start()
+    assert await desk.committer.drain(20)
+    assert desk.fenced == [late]
+    assert [facts["id"] for facts in emitted.of("task.fenced")] == [late.id]
+    assert not desk.held.all()
+
+
+async def test_a_report_leaves_the_attempt_held(desk):
+    """Its lease has to be extended until it ends."""
+    attempt = desk.attempt()
+    desk.committer.offer(attempt, report(attempt, 0.5))
+    desk.committer.start()
+    assert await desk.committer.drain(20)
+    assert desk.held.all() == (attempt,)
+
+
+async def test_while_the_database_is_away_everything_is_kept_and_then_written_once(desk, emitted):
+    """What was offered meanwhile goes along, joined with what was kept."""
+    away = StoreUnavailable("away")
+    desk.pool.answers = [away, away]
+    attempt, other = desk.attempt(1), desk.attempt(2)
+    desk.committer.offer(attempt, report(attempt, 0.5))
+    desk.committer.start()
+    await aeventually(lambda: emitted.of("commit.retried"))
+    desk.committer.offer(attempt, success(attempt))
+    desk.committer.offer(other, success(other))
+    assert await desk.committer.drain(20)
+    last = desk.pool.calls[-1].params
+    assert last["ids"] == [attempt.id, other.id]
+    assert last["event_kinds"] == ["progress", "succeeded", "succeeded"]
+    assert not desk.fenced
+
+
+async def test_a_deadlock_is_tried_again(desk):
+    """The pool tells it like an outage, and it is over as soon."""
+    deadlock = StoreUnavailable("deadlock")
+    deadlock.__cause__ = psycopg.errors.DeadlockDetected("deadlock detected")
+    desk.pool.answers = [deadlock]
+    attempt = desk.attempt()
+    desk.committer.offer(attempt, success(attempt))
+    desk.committer.start()
+    assert await desk.committer.drain(20)
+    assert len(desk.pool.calls) == 2
+    assert not desk.fenced
+
+
+async def test_an_outcome_whose_lease_ran_out_meanwhile_is_let_go(desk, emitted):
+    """Somebody else has the task by then; keeping it would only fill the memory."""
+    desk.pool.default = lambda call: StoreUnavailable("away")
+    attempt, lasting = desk.attempt(1, lease_seconds=-1), desk.attempt(2)
+    desk.committer.offer(attempt, success(attempt))
+    desk.committer.offer(lasting, success(lasting))
+    desk.committer.start()
+    await aeventually(lambda: emitted.of("commit.abandoned"))
+    assert desk.held.all() == (lasting,)
+    assert [facts["id"] for facts in emitted.of("commit.abandoned")] == [attempt.id]
+
+
+@pytest.mark.parametrize("kind", ["data error", "limit", "python error"])
+async def test_a_poisonous_change_fails_its_own_task_and_no_other(desk, kind):
+    """However it is refused: by the database, by one of its limits, or while it is sent."""
+
+    def refuse(call: Any) -> Any:
+        if "poison" not in call.params["results"]:
+            return all_committed(call)
+        if kind == "data error":
+            return psycopg.DataError("invalid input syntax for type json")
+        if kind == "python error":
+            return UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed")
+        refused = StoreUnavailable("stack depth limit exceeded")
+        refused.__cause__ = psycopg.errors.StatementTooComplex("stack depth limit exceeded")
+        return refused
+
+    desk.pool.default = refuse
+    attempts = [desk.attempt(number) for number in range(1, 8)]
+    for attempt in attempts:
+        desk.committer.offer(attempt, success(attempt, "poison" if attempt.id.int == 4 else "1"))
+    desk.committer.start()
+    assert await desk.committer.drain(20)
+    ends, reasons = {}, {}
+    for call in desk.pool.calls:
+        if "poison" not in call.params["results"]:
+            ends.update(zip(call.params["ids"], call.params["statuses"], strict=True))
+            reasons.update(zip(call.params["ids"], call.params["error_messages"], strict=True))
+    assert ends == {
+        attempt.id: "FAILED" if attempt.id.int == 4 else "SUCCESS" for attempt in attempts
+    }
+    assert "The database refused what attempt 1 had to say" in reasons[UUID(int=4)]
+    assert not desk.held.all()
+
+
+async def test_a_poisonous_report_ends_its_attempt(desk):
+    """The task is FAILED; what still runs of it no longer counts."""
+    desk.pool.answers = [psycopg.DataError("bad")]
+    attempt = desk.attempt()
+    desk.committer.offer(attempt, report(attempt, 0.5))
+    desk.committer.start()
+    assert await desk.committer.drain(20)
+    assert desk.pool.calls[-1].params["statuses"] == ["FAILED"]
+    assert desk.fenced == [attempt]
+
+
+async def test_a_change_that_is_refused_even_as_a_failure_is_let_go(desk, emitted):
+    """It must not be tried for ever."""
+    desk.pool.default = lambda call: psycopg.DataError("bad")
+    attempt = desk.attempt()
+    desk.committer.offer(attempt, success(attempt))
+    desk.committer.start()
+    assert await desk.committer.drain(20)
+    assert emitted.of("commit.abandoned")
+    assert not desk.held.all()
+
+
+async def test_the_database_going_away_among_halves_loses_none_of_them(desk):
+    """Halves that were written are not written again; the others are kept."""
+    desk.pool.answers = [
+        psycopg.DataError("bad"),
+        all_committed,
+        StoreUnavailable("away"),
+    ]
+    attempts = [desk.attempt(number) for number in (1, 2, 3, 4)]
+    for attempt in attempts:
+        desk.committer.offer(attempt, success(attempt))
+    desk.committer.start()
+    assert await desk.committer.drain(20)
+    assert [[task_id.int for task_id in ids] for ids in desk.written()] == [
+        [1, 2, 3, 4],
+        [1, 2],
+        [3, 4],
+        [3, 4],
+    ]
+
+
+async def test_the_soonest_retry_of_a_batch_is_passed_on(desk):
+    """So that it starts when due and not at the next poll."""
+    async with first_write_held_up(desk):
+        for number, delay in ((1, 2.0), (2, 0.5), (3, 9.0)):
+            attempt = desk.attempt(number)
+            milestone = (Milestone("retried"),)
+            desk.committer.offer(
+                attempt, Change(attempt.id, 1, Status.PENDING, milestone, delay_seconds=delay)
+            )
+    assert desk.delays == [0.5]
