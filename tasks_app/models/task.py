@@ -61,6 +61,10 @@ class Task(models.Model):
     trace_context = models.JSONField(null=True, blank=True)
 
     class Meta:
+        permissions = [
+            ("cancel_task", "Can cancel tasks"),
+            ("run_again_task", "Can run tasks again"),
+        ]
         constraints = [
             models.CheckConstraint(
                 name="asyncpoll_status_known", condition=Q(status__in=TaskStatus.values)

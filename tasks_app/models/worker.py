@@ -20,5 +20,8 @@ class WorkerProcess(models.Model):
     heartbeat_at = models.DateTimeField()
     stopped_at = models.DateTimeField(null=True, blank=True)
 
+    class Meta:
+        verbose_name_plural = "worker processes"
+
     def __str__(self) -> str:
         return f"{self.hostname}:{self.pid}"

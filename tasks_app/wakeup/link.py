@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -26,10 +27,13 @@ class Link(Loop):
 
     name = "link"
 
-    def __init__(self, layer: Any, hub: Hub) -> None:
+    def __init__(
+        self, layer: Any, hub: Hub, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         super().__init__()
         self._layer = layer
         self._hub = hub
+        self._clock = clock
         self._channel = ""
         self._receiving: asyncio.Task[None] | None = None
         self._renewed_at = self._rebuilt_at = float("-inf")
@@ -49,7 +53,7 @@ class Link(Loop):
 
     async def step(self) -> float:
         """Do what is due; returns the time to the next look. Raises what the layer raises."""
-        now = time.monotonic()
+        now = self._clock()
         if self._needs_building(now):
             self._rebuilt_at = self._renewed_at = now
             await self._rebuild()
@@ -68,7 +72,7 @@ class Link(Loop):
         rebuilding = self._receiving is not None
         await self._end_receiving()
         if rebuilding:
-            emit("hub.rebuilt", silence_seconds=time.monotonic() - self._hub.trust.heard_at)
+            emit("hub.rebuilt", silence_seconds=self._clock() - self._hub.trust.heard_at)
             with suppress(Exception):
                 await asyncio.wait_for(_empty(self._layer), _LAYER_SECONDS)
         self._channel = await asyncio.wait_for(self._layer.new_channel(), _LAYER_SECONDS)

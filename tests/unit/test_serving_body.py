@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -66,3 +67,14 @@ async def test_a_client_that_leaves_half_way_aborts() -> None:
         await read_body(_scope(), _Client(b"abc", leaves=True).receive, 5)
     with pytest.raises(RequestAborted):
         await read_body(_scope(content_length="9"), _Client(b"abc", leaves=True).receive, 5)
+
+
+async def test_a_body_that_does_not_arrive_in_time_is_given_up() -> None:
+    """A client that stops half-way must not keep a server from stopping."""
+
+    async def nothing_comes() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with pytest.raises(TimeoutError):
+        await read_body(_scope(), nothing_comes, 5, within=0.01)

@@ -1,0 +1,112 @@
+"""The large columns of one task, cut to a readable size by the database, so that a page never loads all of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Func, IntegerField, TextField
+from django.db.models.functions import Cast, Left
+
+from tasks_app import conf
+from tasks_app.models import Task
+
+# About 400 lines: what somebody reads on a page. More belongs into a file.
+SHOWN_CHARACTERS = 20_000
+# Deeper nesting is no longer indented: a value of 10,000 brackets would else become megabytes of spaces.
+_DEEPEST_INDENT = 40
+
+_JSON = ("result", "args", "kwargs")
+# In the order in which they are looked at: what went wrong, what came out, what went in.
+_TITLES = {
+    "error_message": "Error",
+    "traceback": "Traceback",
+    "result": "Result",
+    "args": "Arguments",
+    "kwargs": "Keyword arguments",
+}
+_PART = re.compile(
+    r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'  # a string, or the part of it before the cut
+    r"|\[\s*\]|\{\s*\}|[\[\]{}:,]"
+    r'|[^\s\[\]{}:,"]+',
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A value as text. `size_bytes` is that of the whole, `is_cut` says that `text` is only its beginning."""
+
+    title: str
+    text: str
+    size_bytes: int
+    is_cut: bool
+
+    @property
+    def note(self) -> str:
+        """What is missing, or nothing."""
+        return (
+            f"Only the first {SHOWN_CHARACTERS:,} characters of {self.size_bytes:,} bytes."
+            if self.is_cut
+            else ""
+        )
+
+
+def documents(task_id: UUID) -> list[Document]:
+    """What was given to the task and what came of it; empty if the task is gone."""
+    columns = {column: value for name in _TITLES for column, value in _columns(name)}
+    rows = Task.objects.using(conf.current().DATABASE).filter(pk=task_id).order_by()
+    row: Mapping[str, Any] | None = rows.values("error_type", **columns).first()
+    return [] if row is None else [*_shown(row)]
+
+
+def readable(text: str) -> str:
+    """JSON text, indented. Takes the beginning of a text as well, and never recurses or parses numbers."""
+    return "".join(_indented(text))
+
+
+def _columns(name: str) -> Iterator[tuple[str, Any]]:
+    as_text = Cast(name, TextField())
+    yield f"{name}_head", Left(as_text, SHOWN_CHARACTERS + 1)
+    yield f"{name}_size", Func(as_text, function="octet_length", output_field=IntegerField())
+
+
+def _shown(row: Mapping[str, Any]) -> Iterator[Document]:
+    for name, title in _TITLES.items():
+        head: str | None = row[f"{name}_head"]
+        if name == "error_message" and row["error_type"]:
+            head = f"{row['error_type']}: {head}"
+        if not head:
+            continue
+        text = head[:SHOWN_CHARACTERS]
+        yield Document(
+            title=title,
+            text=readable(text) if name in _JSON else text,
+            size_bytes=row[f"{name}_size"],
+            is_cut=len(head) > SHOWN_CHARACTERS,
+        )
+
+
+def _indented(text: str) -> Iterator[str]:
+    depth = 0
+    for part in _PART.findall(text):
+        match part:
+            case "[" | "{":
+                depth += 1
+                yield part + _line(depth)
+            case "]" | "}":
+                depth -= 1
+                yield _line(depth) + part
+            case ",":
+                yield part + _line(depth)
+            case ":":
+                yield ": "
+            case _:
+                yield part
+
+
+def _line(depth: int) -> str:
+    return "\n" + "  " * min(depth, _DEEPEST_INDENT)

@@ -1,0 +1,249 @@
+"""The task list and the task page."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.db.models.functions import Left
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from asyncpoll.contract import TERMINAL, Status
+from tasks_app import catalogue
+from tasks_app.admin import searching
+from tasks_app.admin.actions import SteeringAdmin
+from tasks_app.admin.changelist import NewestFirst
+from tasks_app.admin.display import NOTHING, duration, moment, progress_bar, status_badge
+from tasks_app.admin.documents import documents
+from tasks_app.admin.filters import QueueFilter, StatusFilter, TypeFilter
+from tasks_app.admin.history import SHOWN_ROWS, history
+from tasks_app.errors import UnknownTask
+from tasks_app.models import Task, WorkerProcess
+from tasks_app.store.verbs import OUTSIDE_WORKER
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from django_stubs_ext import WithAnnotations
+
+    class _Seen(TypedDict):
+        now: datetime
+        said: str
+
+    SeenTask = WithAnnotations[Task, _Seen]
+
+# A list must never read these: a row can hold megabytes. The task page reads the beginning of each.
+LARGE_COLUMNS = (
+    "args",
+    "kwargs",
+    "result",
+    "error_message",
+    "traceback",
+    "message",
+    "trace_context",
+)
+_MESSAGE_CHARACTERS = 300
+
+
+class TaskAdmin(SteeringAdmin):
+    """Tasks, newest first."""
+
+    list_display = ("state", "name_and_id", "age", "latest", "queue", "owner", "version")
+    list_display_links = ("name_and_id",)
+    list_filter = (StatusFilter, TypeFilter, QueueFilter)
+    list_per_page = 50
+    sortable_by = ()
+    ordering = ("-id",)
+    search_fields = ("id__exact", "name__exact", "owner__exact")
+    search_help_text = searching.HELP
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    ("state", "version", "priority"),
+                    "declared_type",
+                    ("queue", "owner"),
+                    "latest",
+                )
+            },
+        ),
+        (
+            "Times",
+            {"fields": (("created", "due"), ("started", "waited"), ("finished", "took"))},
+        ),
+        (
+            "Attempts",
+            {
+                "fields": (
+                    ("attempts", "failed", "time_limit"),
+                    ("worker_link", "lease"),
+                    "retried_from_link",
+                )
+            },
+        ),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Tasks without what can be large, and with the beginning of their message."""
+        rows = super().get_queryset(request).defer(*LARGE_COLUMNS)
+        return rows.annotate(said=Left("message", _MESSAGE_CHARACTERS))
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[NewestFirst]:
+        """The list that never counts."""
+        return NewestFirst
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """Our filters and nothing else: `?result__icontains=…` would read every row of the table."""
+        return lookup in {known.parameter_name for known in self.list_filter}
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Exact matches only; never with duplicates."""
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        condition = searching.condition(term)
+        return (queryset.none() if condition is None else queryset.filter(condition)), False
+
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: Any = None,
+    ) -> HttpResponse:
+        """The task page: the facts, then what the template shows below them."""
+        over = obj.status in TERMINAL
+        below = {
+            "title": "Task",
+            "documents": documents(obj.pk),
+            "history": history(obj.pk),
+            "history_rows": SHOWN_ROWS,
+            "can_cancel": self.has_cancel_permission(request) and not over and not obj.cancel_requested,
+            "can_run_again": self.has_run_again_permission(request) and over,
+        }
+        return super().render_change_form(request, context | below, add, change, form_url, obj)
+
+    @admin.display(description="status")
+    def state(self, task: SeenTask) -> SafeString:
+        """Status, and whether it is stalled or being cancelled."""
+        lease = task.lease_expires_at
+        return status_badge(
+            task.status,
+            stalled=lease is not None and lease < task.now,
+            stopping=task.status == Status.RUNNING and task.cancel_requested,
+        )
+
+    @admin.display(description="task")
+    def name_and_id(self, task: SeenTask) -> SafeString:
+        """The type, and below it the id."""
+        return format_html('{}<br><span class="asyncpoll-id">{}</span>', task.name, task.pk)
+
+    @admin.display(description="type")
+    def declared_type(self, task: SeenTask) -> str:
+        """The name, and a note where this process has no such task: renamed, deleted, or declared elsewhere."""
+        try:
+            catalogue.find(task.name)
+        except UnknownTask:
+            return f"{task.name} (not declared in this process)"
+        return task.name
+
+    @admin.display(description="progress")
+    def latest(self, task: SeenTask) -> str:
+        """How far it is, and what it said last."""
+        bar = progress_bar(task.progress, task.status) or ""
+        if not (bar or task.said):
+            return NOTHING
+        return format_html('{} <div class="asyncpoll-message">{}</div>', bar, task.said)
+
+    @admin.display(description="age")
+    def age(self, task: SeenTask) -> SafeString:
+        """Time since it was enqueued."""
+        return format_html(
+            '<time datetime="{0}" title="{0}">{1}</time>',
+            task.created_at.isoformat(timespec="milliseconds"),
+            duration(task.now - task.created_at, units=1),
+        )
+
+    @admin.display(description="created")
+    def created(self, task: SeenTask) -> str:
+        """When it was enqueued."""
+        return moment(task.created_at)
+
+    @admin.display(description="due")
+    def due(self, task: SeenTask) -> str:
+        """When it may start, or may start again."""
+        return moment(task.run_at)
+
+    @admin.display(description="started")
+    def started(self, task: SeenTask) -> str:
+        """When the latest attempt began."""
+        return moment(task.started_at)
+
+    @admin.display(description="waited")
+    def waited(self, task: SeenTask) -> str:
+        """From due to the start of the attempt that it is at."""
+        if task.started_at is None or task.status == Status.PENDING:
+            return NOTHING
+        return duration(task.started_at - task.run_at)
+
+    @admin.display(description="finished")
+    def finished(self, task: SeenTask) -> str:
+        """When it was over."""
+        return moment(task.finished_at)
+
+    @admin.display(description="took")
+    def took(self, task: SeenTask) -> str:
+        """From the start of the latest attempt to the end, or to now."""
+        if task.started_at is None or task.status == Status.PENDING:
+            return NOTHING
+        if task.finished_at is None:
+            return f"{duration(task.now - task.started_at)} so far"
+        return duration(task.finished_at - task.started_at)
+
+    @admin.display(description="attempt")
+    def attempts(self, task: SeenTask) -> int:
+        """The attempt that it is at; 0 before the first."""
+        return task.attempt
+
+    @admin.display(description="failures")
+    def failed(self, task: SeenTask) -> str:
+        """How many attempts failed, of those that may."""
+        return f"{task.failures} of {task.max_attempts} allowed"
+
+    @admin.display(description="time limit")
+    def time_limit(self, task: SeenTask) -> str:
+        """Of one attempt."""
+        return duration(timedelta(seconds=task.timeout_seconds))
+
+    @admin.display(description="lease until")
+    def lease(self, task: SeenTask) -> str:
+        """When its worker is taken for dead unless it says something."""
+        return moment(task.lease_expires_at)
+
+    @admin.display(description="worker")
+    def worker_link(self, task: SeenTask) -> str:
+        """The process that has or had the latest attempt."""
+        if task.worker is None:
+            return NOTHING
+        if task.worker == OUTSIDE_WORKER:
+            return "code outside the workers (notify_step_completed)"
+        worker = WorkerProcess.objects.using(task._state.db).filter(pk=task.worker).first()
+        if worker is None:
+            return f"{task.worker} (no longer recorded)"
+        return self.link_to(WorkerProcess, worker.pk, f"{worker} · {worker.pk}")
+
+    @admin.display(description="retried from")
+    def retried_from_link(self, task: SeenTask) -> str:
+        """The task that this one runs again."""
+        if task.retried_from is None:
+            return NOTHING
+        return self.link_to(Task, task.retried_from, str(task.retried_from))

@@ -1,0 +1,92 @@
+"""Tasks in each state, made by the store's own verbs, for the tests of the admin."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.urls import reverse
+
+from asyncpoll.contract import Status
+from tasks_app.models import Task
+from tasks_app.models.task import new_task_id
+from tasks_app.store import (
+    Change,
+    Claimed,
+    Milestone,
+    NewTask,
+    WorkerFacts,
+    claim,
+    commit,
+    enqueue,
+    heartbeat,
+)
+from tasks_app.store.driver import run
+
+LIST = "admin:tasks_app_task_changelist"
+WORKER = WorkerFacts(uuid4(), "host-1", 4711, ("default", "mail"), 8)
+
+
+def page(task_id: UUID | str) -> str:
+    """The address of a task's page."""
+    return reverse("admin:tasks_app_task_change", args=[task_id])
+
+
+def pending(
+    name: str = "sample.add", owner: str = "acme", queue: str = "default", **values: Any
+) -> UUID:
+    """A PENDING task."""
+    new = NewTask(
+        id=new_task_id(),
+        name=name,
+        queue=queue,
+        owner=owner,
+        priority=0,
+        args=values.pop("args", "[]"),
+        kwargs=values.pop("kwargs", "{}"),
+        max_attempts=3,
+        timeout_seconds=600.0,
+        **values,
+    )
+    run(enqueue([new]))
+    return new.id
+
+
+def running(**values: Any) -> Claimed:
+    """A RUNNING task, held by WORKER. Nothing else may be waiting."""
+    pending(**values)
+    run(heartbeat(WORKER, [], 15.0))
+    [claimed] = run(claim(WORKER.id, 1, None, 15.0))
+    return claimed
+
+
+def said(
+    claimed: Claimed, *milestones: Milestone, status: Status = Status.RUNNING, **end: Any
+) -> UUID:
+    """What the worker reports of its attempt."""
+    run(commit(WORKER.id, [Change(claimed.id, claimed.attempt, status, milestones, **end)]))
+    return claimed.id
+
+
+def succeeded(result: str = '{"sum": 3}', **values: Any) -> UUID:
+    """A task in SUCCESS."""
+    end = Milestone("succeeded", 1.0)
+    return said(running(**values), end, status=Status.SUCCESS, result=result)
+
+
+def failed(message: str = "no route", **values: Any) -> UUID:
+    """A task in FAILED."""
+    return said(
+        running(**values),
+        Milestone("failed", None, message),
+        status=Status.FAILED,
+        error_type="OSError",
+        error_message=message,
+        traceback=f"Traceback …\nOSError: {message}",
+        failed=True,
+    )
+
+
+def status_of(task_id: UUID) -> str:
+    """The status in the row."""
+    return Task.objects.values_list("status", flat=True).get(pk=task_id)

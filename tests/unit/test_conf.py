@@ -1,0 +1,47 @@
+"""Settings are read once, and wrong ones say what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasks_app.conf import Conf, parse
+from tasks_app.errors import ConfigurationError
+
+
+def test_no_settings_are_good_settings():
+    """Every default is valid."""
+    assert parse({}) == Conf()
+
+
+def test_whole_numbers_and_lists_are_taken_for_seconds_and_tuples():
+    """As people write them."""
+    conf = parse({"MAX_HOLD_SECONDS": 20, "TASK_MODULES": ["a", "b"]})
+    assert (conf.MAX_HOLD_SECONDS, conf.TASK_MODULES) == (20.0, ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"MAX_HOLD": 20}, "ASYNCPOLL['MAX_HOLD'] is not a setting; remove it or use one of"),
+        ({"MAX_HOLD_SECONDS": 0}, "ASYNCPOLL['MAX_HOLD_SECONDS'] is 0.0; it must be between 0 and 3600"),
+        ({"MAX_HOLD_SECONDS": "20"}, "ASYNCPOLL['MAX_HOLD_SECONDS'] is '20'; it must be float"),
+        ({"MAX_HOLD_SECONDS": True}, "ASYNCPOLL['MAX_HOLD_SECONDS'] is True; it must be float"),
+        ({"MAX_HELD": 1.5}, "ASYNCPOLL['MAX_HELD'] is 1.5; it must be int"),
+        ({"MAX_HELD": -1}, "must be greater than 0"),
+        ({"ANONYMOUS": "yes"}, "ASYNCPOLL['ANONYMOUS'] is 'yes'; it must be bool"),
+        ({"TASK_MODULES": "a.b"}, "ASYNCPOLL['TASK_MODULES'] is 'a.b'; it must be tuple"),
+        ({"HEARTBEAT_SECONDS": 10.0}, "at most half of LEASE_SECONDS"),
+        ({"DEFAULT_MAX_ATTEMPTS": 0}, "must be between 1 and 100"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_value_rule_and_remedy(values, words):
+    """At start, not in the middle of the night."""
+    with pytest.raises(ConfigurationError) as refused:
+        parse(values)
+    assert words in str(refused.value)
+
+
+def test_settings_are_frozen():
+    """Nobody changes them while serving."""
+    with pytest.raises(AttributeError):
+        parse({}).MAX_HELD = 1  # type: ignore[misc]

@@ -1,0 +1,63 @@
+"""The rhythm of upkeep: when it looks again."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from asyncpoll.contract import Status
+from tasks_app.store import Committed
+from tasks_app.upkeep import Promotion, Rescue
+from tests.support import aeventually
+from tests.unit.fakes import FakePool
+
+
+@pytest.fixture(autouse=True)
+def far_poll(settings):
+    """A poll never comes to the rescue of a wake-up that was missed."""
+    settings.ASYNCPOLL = {**settings.ASYNCPOLL, "WORKER_POLL_SECONDS": 3600.0}
+
+
+def loop_over(kind: type, *answers: Any) -> Any:
+    pool = FakePool(lambda call: answers[-1])
+    pool.answers = list(answers[:-1])
+    return kind(pool), pool
+
+
+async def test_promotion_sleeps_until_the_next_task_is_due_and_at_most_a_poll():
+    """So that a delayed task starts when it is due."""
+    for answer, pause in [((0, 1.5), 1.5), ((3, 9e9), 3600.0), ((0, None), 3600.0), ((0, -2), 0)]:
+        promotion, _ = loop_over(Promotion, answer)
+        assert await promotion.step() == pause
+
+
+async def test_full_batches_follow_each_other_at_once():
+    """A backlog is not worked off at one batch per second."""
+    promotion, _ = loop_over(Promotion, (500, 60.0))
+    assert await promotion.step() == 0
+    rescued = [Committed(UUID(int=number), Status.PENDING, 3) for number in range(500)]
+    rescue, _ = loop_over(Rescue, rescued)
+    assert await rescue.step() == 0
+
+
+async def test_promotion_is_woken_for_a_task_that_is_due_sooner_than_it_would_look():
+    """And left asleep for one that is due later."""
+    promotion, pool = loop_over(Promotion, (0, 100.0))
+    promotion.start()
+    await aeventually(lambda: pool.calls and promotion._next_at)
+    promotion.due_in(200.0)
+    assert not promotion._woken.is_set()
+    promotion.due_in(0.5)
+    await aeventually(lambda: len(pool.calls) == 2)
+    await promotion.stop()
+
+
+async def test_every_rescue_is_told(emitted):
+    """With what became of the task."""
+    rescue, _ = loop_over(Rescue, [Committed(UUID(int=7), Status.FAILED, 9)])
+    assert await rescue.step() > 0
+    assert emitted.of("task.rescued") == [
+        {"id": UUID(int=7), "status": Status.FAILED, "version": 9}
+    ]
