@@ -8,8 +8,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "asyncpoll.settings")
 
 from asyncpoll.embedded import ensure_database_url
 
-ensure_database_url()
+ensure_database_url()  # before the settings are read
 
-from tasks_app.serving.handler import get_asgi_application
+from tasks_app.serving.handler import get_asgi_application  # noqa: E402
 
 application = get_asgi_application()

@@ -93,7 +93,9 @@ def parse(values: Mapping[str, Any]) -> Conf:
             raise ConfigurationError(
                 f"ASYNCPOLL[{name!r}] is not a setting; remove it or use one of {', '.join(sorted(known))}."
             )
-    conf = Conf(**{name: _coerce(name, value, known[name].default) for name, value in values.items()})
+    conf = Conf(
+        **{name: _coerce(name, value, known[name].default) for name, value in values.items()}
+    )
     for name, (holds, rule) in _RULES.items():
         if not holds(getattr(conf, name)):
             raise ConfigurationError(f"ASYNCPOLL[{name!r}] is {getattr(conf, name)!r}; it {rule}.")

@@ -75,7 +75,9 @@ class Task(Generic[P, R]):
     @property
     def attempts_allowed(self) -> int:
         """`max_attempts`, or the project's default."""
-        return conf.current().DEFAULT_MAX_ATTEMPTS if self.max_attempts is None else self.max_attempts
+        return (
+            conf.current().DEFAULT_MAX_ATTEMPTS if self.max_attempts is None else self.max_attempts
+        )
 
     @property
     def time_limit_seconds(self) -> float:
@@ -87,9 +89,18 @@ class Task(Generic[P, R]):
 
         Raises InvalidTask for anything else, or for a value that breaks a rule.
         """
-        unknown = changes.keys() - {"owner", "queue", "priority", "run_at", "max_attempts", "timeout"}
+        unknown = changes.keys() - {
+            "owner",
+            "queue",
+            "priority",
+            "run_at",
+            "max_attempts",
+            "timeout",
+        }
         if unknown:
-            raise InvalidTask(f"Task {self.name!r}: using() can't change {', '.join(sorted(unknown))}.")
+            raise InvalidTask(
+                f"Task {self.name!r}: using() can't change {', '.join(sorted(unknown))}."
+            )
         return replace(self, **changes)
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle:
@@ -135,7 +146,10 @@ def _broken_rules(task: Task[Any, Any]) -> list[tuple[bool, str]]:
     return [
         (not callable(task.func), f"{task.func!r} is not callable; @task decorates a function."),
         *(
-            (len(value) > MAX_NAME_LENGTH, f"{what} has {len(value)} characters; at most {MAX_NAME_LENGTH} fit.")
+            (
+                len(value) > MAX_NAME_LENGTH,
+                f"{what} has {len(value)} characters; at most {MAX_NAME_LENGTH} fit.",
+            )
             for what, value in names.items()
         ),
         (not task.queue, "queue is empty; name one, such as 'default'."),

@@ -61,14 +61,18 @@ def _step(
     if known is Status.PENDING:
         raise ValueError("status is PENDING; a step says RUNNING, SUCCESS, FAILED or CANCELLED.")
     if result is not None and known is not Status.SUCCESS:
-        raise ValueError(f"result was given with status {known}; only SUCCESS has a result, use data= for the rest.")
+        raise ValueError(
+            f"result was given with status {known}; only SUCCESS has a result, use data= for the rest."
+        )
     return step(
         UUID(str(task_id)),
         known,
         progress=1.0 if known is Status.SUCCESS else check_progress(progress),
         message=None if message is None else clean_text(message),
         data=None if data is None else to_json(data, "data", conf.current().MAX_RESULT_BYTES),
-        result=to_json(result, "result", conf.current().MAX_RESULT_BYTES) if known is Status.SUCCESS else None,
+        result=to_json(result, "result", conf.current().MAX_RESULT_BYTES)
+        if known is Status.SUCCESS
+        else None,
         error_type="Failed" if known is Status.FAILED else "",
         error_message=clean_text(error) if known is Status.FAILED else "",
     )

@@ -40,7 +40,9 @@ def task(
 ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
 
 
-def task(func: Callable[..., Any] | None = None, /, *, name: str | None = None, **options: Any) -> Any:
+def task(
+    func: Callable[..., Any] | None = None, /, *, name: str | None = None, **options: Any
+) -> Any:
     """Declare a task. With `expose=True` it can be submitted over HTTP, within the declared bounds: on `queue` or one
     of `queues`, with at most `priority`, `max_attempts` and `timeout` (seconds per attempt).
 

@@ -14,8 +14,8 @@ if "DATABASE_URL" not in os.environ:
     os.environ["DATABASE_URL"] = _server.enter_context(temporary())
     atexit.register(_server.close)
 
-from asyncpoll.settings import *  # noqa: E402, F403
-from asyncpoll.settings import ASYNCPOLL as _ASYNCPOLL  # noqa: E402
+from asyncpoll.settings import *  # noqa: F403
+from asyncpoll.settings import ASYNCPOLL as _ASYNCPOLL
 
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", "testserver"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

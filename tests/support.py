@@ -25,9 +25,7 @@ def eventually(fact: Callable[[], T], timeout: float = PATIENCE_SECONDS) -> T:
     return value
 
 
-async def aeventually(
-    fact: Callable[[], T | Awaitable[T]], timeout: float = PATIENCE_SECONDS
-) -> T:
+async def aeventually(fact: Callable[[], T | Awaitable[T]], timeout: float = PATIENCE_SECONDS) -> T:
     """`eventually` on an event loop; `fact` may be a coroutine function."""
     deadline = time.monotonic() + timeout
     while True:

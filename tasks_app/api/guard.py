@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 from uuid import UUID
@@ -16,7 +16,8 @@ from tasks_app import errors
 from tasks_app.api.identity import Identity, identify, require
 from tasks_app.api.responses import ProblemRaised, problem
 
-View = Callable[..., Awaitable[HttpResponse]]
+# Any, as the stubs of Django know no asynchronous views.
+View = Callable[..., Any]
 
 
 def api_view(*methods: str, scope: str | None = None) -> Callable[[View], View]:
@@ -44,7 +45,7 @@ def api_view(*methods: str, scope: str | None = None) -> Callable[[View], View]:
 
         # Authorization is by header, so there is no ambient authority to forge a request with; and a transaction
         # around an async view is an error in Django.
-        return csrf_exempt(transaction.non_atomic_requests(guarded))  # type: ignore[return-value]
+        return csrf_exempt(transaction.non_atomic_requests(guarded))
 
     return decorate
 
@@ -56,7 +57,10 @@ def method_refused(request: HttpRequest, allow: str) -> HttpResponse:
         response.headers["Allow"] = allow
         return response
     return problem(
-        Problem.METHOD_NOT_ALLOWED, 405, f"{request.method} is not allowed here; use {allow}.", Allow=allow
+        Problem.METHOD_NOT_ALLOWED,
+        405,
+        f"{request.method} is not allowed here; use {allow}.",
+        Allow=allow,
     )
 
 
@@ -94,7 +98,9 @@ def parse_task_id(text: str, identity: Identity) -> UUID:
         task_id = UUID(text)
     except ValueError:
         raise errors.BadParameter(
-            "task_id", text, "must be a task's id: a UUID, as in the Location of the answer that accepted it"
+            "task_id",
+            text,
+            "must be a task's id: a UUID, as in the Location of the answer that accepted it",
         ) from None
     if identity.only is not None and identity.only != task_id:
         raise errors.TaskNotFound(f"There is no task {task_id}, or it is not yours; check the id.")

@@ -28,7 +28,7 @@ async def healthz(request: HttpRequest) -> HttpResponse:
 @api_view("GET", "HEAD")
 async def readyz(request: HttpRequest) -> HttpResponse:
     """503 only while draining or without a database. A link that is down costs time, not answers."""
-    service = await owned(current_service())
+    service = await current_service()
     database = await _database_answers()
     ready = database and not admission.draining
     body = {

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from typing import Any
-from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 
 from asyncpoll.contract import Outcome, Problem
-from tasks_app import conf, errors
+from tasks_app import conf
 from tasks_app.api.guard import api_view, parse_task_id, single
 from tasks_app.api.identity import Identity, caller
 from tasks_app.api.representation import etag, hold_answer, task_resource
@@ -19,7 +18,9 @@ from tasks_app.hold.waiting import Answer, Wait, wait
 from tasks_app.hold.window import parse_flag, parse_seconds, parse_version
 
 _ENTITY_TAG = re.compile(r'(?:W/)?"v([0-9]{1,18})"')
-_PREFER_WAIT = re.compile(r'(?:^|[,;])\s*wait\s*=\s*"?([0-9]+(?:\.[0-9]+)?)"?\s*(?=$|[,;])', re.IGNORECASE)
+_PREFER_WAIT = re.compile(
+    r'(?:^|[,;])\s*wait\s*=\s*"?([0-9]+(?:\.[0-9]+)?)"?\s*(?=$|[,;])', re.IGNORECASE
+)
 
 
 @api_view("GET", "HEAD", scope="read")
@@ -61,7 +62,7 @@ async def task(request: HttpRequest, task_id: str, identity: Identity) -> HttpRe
     limited = _limited(request, identity, held, known or 0)
     if limited is not None:
         return limited
-    headers = {"ETag": etag(held.row)}
+    headers: dict[str, Any] = {"ETag": etag(held.row)}
     if preferred is not None:
         headers["Preference_Applied"] = f"wait={held.window.granted_seconds:.0f}"
     if known == held.row.version:

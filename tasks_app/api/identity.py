@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import ipaddress
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
@@ -84,7 +85,7 @@ def caller(request: HttpRequest, identity: Identity) -> str:
 def _from_ticket(ticket: str) -> Identity:
     try:
         signed = TimestampSigner(salt=_TICKET_SALT).unsign(
-            ticket, max_age=conf.current().TICKET_SECONDS
+            ticket, max_age=timedelta(seconds=conf.current().TICKET_SECONDS)
         )
         return Identity(owner=None, scopes=frozenset({"read"}), only=UUID(signed))
     except (BadSignature, ValueError):

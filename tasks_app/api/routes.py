@@ -39,7 +39,9 @@ def check_body(request: HttpRequest) -> None:
     declared = request.META.get("CONTENT_LENGTH") or "0"
     if (declared.isdigit() and int(declared) > most) or len(request.body) > most:
         raise ProblemRaised(
-            problem(Problem.BODY_TOO_LARGE, 413, f"The body is larger than {most:,} bytes; send less.")
+            problem(
+                Problem.BODY_TOO_LARGE, 413, f"The body is larger than {most:,} bytes; send less."
+            )
         )
     if request.content_type != JSON_MEDIA_TYPE:
         # A page of another origin can send text/plain without asking; it can't send this.

@@ -22,7 +22,9 @@ app_name = "asyncpoll"
 @api_view("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 async def not_found(request: HttpRequest) -> HttpResponse:
     """Whatever else is under the API's prefix."""
-    return problem(Problem.NOT_FOUND, 404, f"There is nothing at {request.path}; see the protocol page.")
+    return problem(
+        Problem.NOT_FOUND, 404, f"There is nothing at {request.path}; see the protocol page."
+    )
 
 
 def _with_problems(view: View, takes_body: bool) -> View:
@@ -47,7 +49,8 @@ def _with_problems(view: View, takes_body: bool) -> View:
 
 def _ninja_patterns() -> list[Any]:
     """django-ninja's routes that are ours, without the root page it adds."""
-    patterns = [pattern for pattern in api.urls[0] if pattern.name in ("submit", "cancel")]
+    routes: list[Any] = api.urls[0]
+    patterns = [route for route in routes if route.name in ("submit", "cancel")]
     for pattern in patterns:
         pattern.callback = _with_problems(pattern.callback, takes_body=pattern.name == "submit")
     return patterns

@@ -76,7 +76,11 @@ class Admission:
             return Verdict.REFUSE
         if self.draining:
             return Verdict.DRAINING
-        crowded = self._owners[owner] >= conf.current().MAX_HELD_PER_OWNER if owner in self._owners else False
+        crowded = (
+            self._owners[owner] >= conf.current().MAX_HELD_PER_OWNER
+            if owner in self._owners
+            else False
+        )
         if wants_hold and (crowded or self.held >= self.most_held):
             return Verdict.SHED
         return Verdict.HOLD

@@ -15,7 +15,7 @@ from tasks_app.hold.window import Window, backoff_ms, grant
 from tasks_app.owned import owned
 from tasks_app.store import Snapshot
 from tasks_app.wakeup.reader import Cause
-from tasks_app.wakeup.service import WakeupService, current_service, running_service
+from tasks_app.wakeup.service import WakeupService, current_service
 from tasks_app.wakeup.topic import Waiter, Wake
 
 # A first read that takes longer than this means that the database is away.
@@ -54,7 +54,7 @@ class Answer:
 
 async def wait(asked: Wait) -> Answer:
     """Wait as `asked` says. Raises TaskNotFound (also for somebody else's), TaskGone, TooManyHeld, StoreUnavailable."""
-    service = running_service() or await owned(current_service())
+    service = await current_service()
     with admission.enter(asked.owner or "", asked.asked_seconds > 0) as verdict:
         if verdict is Verdict.REFUSE:
             raise TooManyHeld("This process answers as many requests as it can; try again later.")

@@ -48,7 +48,9 @@ def parse_version(text: str, name: str) -> int:
     """A version that a client knows. Raises BadParameter for what is not a whole number from 0."""
     if not _DIGITS.fullmatch(text):
         raise BadParameter(
-            name, text, "must be a whole number from 0: the `version` of the last answer, or nothing"
+            name,
+            text,
+            "must be a whole number from 0: the `version` of the last answer, or nothing",
         )
     return int(text) if len(text) <= 18 else _HUGE_VERSION
 

@@ -38,7 +38,9 @@ class Announcer:
             self._queues.add(queue)
             if self._thread is None or not self._thread.is_alive() or self._pid != os.getpid():
                 self._pid = os.getpid()
-                self._thread = threading.Thread(target=self._run, name="asyncpoll-announcer", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, name="asyncpoll-announcer", daemon=True
+                )
                 self._thread.start()
             self._changed.notify_all()
 
@@ -52,7 +54,9 @@ class Announcer:
         while queues := self._next():
             try:
                 if connection is None or connection.closed:
-                    connection = psycopg.connect(**dsn.parameters("announcer"), autocommit=True, prepare_threshold=None)
+                    connection = psycopg.connect(
+                        **dsn.parameters("announcer"), autocommit=True, prepare_threshold=None
+                    )
                 call = notify(sorted(queues))
                 connection.execute(call.sql.encode(), call.params)
             except psycopg.Error as error:

@@ -33,5 +33,7 @@ def text(statement: str) -> str:
     """The text of `sql/<statement>.sql` without its first line, which is the promise and not the statement."""
     promise, _, body = (_FOLDER / f"{statement}.sql").read_text(encoding="utf-8").partition("\n")
     if not promise.startswith(f"-- {statement}:"):
-        raise ValueError(f"{statement}.sql starts with {promise!r}; its first line says '-- {statement}: promise'.")
+        raise ValueError(
+            f"{statement}.sql starts with {promise!r}; its first line says '-- {statement}: promise'."
+        )
     return body

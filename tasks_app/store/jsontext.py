@@ -20,13 +20,17 @@ def to_json(value: Any, what: str, limit: int | None = None) -> str:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         size = len(text.encode("utf-8"))
     except TypeError as error:
-        raise NotJson(f"{what} is not JSON: {error}. Return dicts, lists, strings, numbers, booleans or None.") from None
+        raise NotJson(
+            f"{what} is not JSON: {error}. Return dicts, lists, strings, numbers, booleans or None."
+        ) from None
     except UnicodeEncodeError:
         raise NotJson(
             f"{what} contains a lone surrogate, which is not text; decode it with errors='replace'."
         ) from None
     except (ValueError, RecursionError) as error:
-        raise NotJson(f"{what} is not JSON: {error}. NaN, Infinity, circular and very deep values can't be stored.") from None
+        raise NotJson(
+            f"{what} is not JSON: {error}. NaN, Infinity, circular and very deep values can't be stored."
+        ) from None
     if limit is not None and size > limit:
         raise NotJson(
             f"{what} is {size:,} bytes of JSON; the limit is {limit:,}. Store it elsewhere and return a reference."

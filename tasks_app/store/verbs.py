@@ -127,7 +127,9 @@ def stop_worker(worker: UUID) -> Call[None]:
     return Call("stop_worker", {"worker": worker}, lambda rows: None)
 
 
-def rescue(limit: int, retry_base_seconds: float, retry_max_seconds: float) -> Call[list[Committed]]:
+def rescue(
+    limit: int, retry_base_seconds: float, retry_max_seconds: float
+) -> Call[list[Committed]]:
     """Give tasks whose lease ran out to another attempt, or end them."""
     return Call(
         "rescue",

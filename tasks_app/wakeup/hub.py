@@ -27,7 +27,9 @@ class Hub:
     """The table of topics, and the rules that make it safe to answer from memory."""
 
     def __init__(
-        self, read: Callable[[list[UUID]], Awaitable[Rows]], clock: Callable[[], float] = time.monotonic
+        self,
+        read: Callable[[list[UUID]], Awaitable[Rows]],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.trust = Trust()
         self.topics: dict[UUID, Topic] = {}

@@ -27,9 +27,7 @@ class Link(Loop):
 
     name = "link"
 
-    def __init__(
-        self, layer: Any, hub: Hub, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, layer: Any, hub: Hub, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._layer = layer
         self._hub = hub
@@ -49,7 +47,9 @@ class Link(Loop):
         await self._end_receiving()
         if self._channel:
             with suppress(Exception):
-                await asyncio.wait_for(self._layer.group_discard(GROUP, self._channel), _LAYER_SECONDS)
+                await asyncio.wait_for(
+                    self._layer.group_discard(GROUP, self._channel), _LAYER_SECONDS
+                )
 
     async def step(self) -> float:
         """Do what is due; returns the time to the next look. Raises what the layer raises."""
@@ -77,7 +77,9 @@ class Link(Loop):
                 await asyncio.wait_for(_empty(self._layer), _LAYER_SECONDS)
         self._channel = await asyncio.wait_for(self._layer.new_channel(), _LAYER_SECONDS)
         await asyncio.wait_for(self._layer.group_add(GROUP, self._channel), _LAYER_SECONDS)
-        self._receiving = asyncio.create_task(self._receive(self._channel), name="asyncpoll:hub-receive")
+        self._receiving = asyncio.create_task(
+            self._receive(self._channel), name="asyncpoll:hub-receive"
+        )
 
     async def _end_receiving(self) -> None:
         task, self._receiving = self._receiving, None

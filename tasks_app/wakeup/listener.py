@@ -122,7 +122,8 @@ class Listener(Loop):
             self._ear.heard(notification.channel, notification.payload)
 
     async def _watch(self, connection: AsyncConnection) -> None:
-        while (silence := time.monotonic() - self._alive_at) < DEAF_SECONDS:
+        # Not an Event per echo: a watchdog has to notice that nothing happens.
+        while (silence := time.monotonic() - self._alive_at) < DEAF_SECONDS:  # noqa: ASYNC110
             await asyncio.sleep(DEAF_SECONDS - silence)
         emit("listener.deaf", application=self._application, silence_seconds=silence)
         _shut_socket(connection)

@@ -36,7 +36,9 @@ def unpack(raw: dict[str, Any]) -> Message | None:
     try:
         if raw["type"] != _TYPE:
             return None
-        return Message(int(raw["epoch"]), int(raw["sequence"]), bool(raw["beat"]), str(raw["hints"]))
+        return Message(
+            int(raw["epoch"]), int(raw["sequence"]), bool(raw["beat"]), str(raw["hints"])
+        )
     except (KeyError, TypeError, ValueError):
         return None
 

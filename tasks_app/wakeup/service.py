@@ -10,6 +10,7 @@ from channels import layers
 
 from tasks_app import conf
 from tasks_app.errors import ConfigurationError
+from tasks_app.owned import owned
 from tasks_app.store import read, read_result
 from tasks_app.store.pool import Pool, close_loop_pool, loop_pool
 from tasks_app.wakeup.bridge import CHANGED_CHANNEL, Bridge
@@ -56,23 +57,25 @@ _services: dict[asyncio.AbstractEventLoop, WakeupService] = {}
 
 async def current_service() -> WakeupService:
     """The running event loop's service, started at first use."""
-    loop = asyncio.get_running_loop()
-    service = _services.get(loop)
-    if service is None:
-        pool = await loop_pool()
-        # Somebody else may have come first while the pool was opened.
-        service = _services.get(loop)
-        if service is None:
-            for closed in [known for known in _services if known.is_closed()]:
-                del _services[closed]
-            service = _services[loop] = WakeupService(pool)
-            service.start()
-    return service
+    # Owned: the client of the first request may hang up, and others wait for the same start.
+    service = running_service()
+    return service if service is not None else await owned(_start())
 
 
 def running_service() -> WakeupService | None:
     """The running event loop's service, if it was started."""
     return _services.get(asyncio.get_running_loop())
+
+
+async def _start() -> WakeupService:
+    pool = await loop_pool()
+    service = running_service()
+    if service is None:
+        for closed in [known for known in _services if known.is_closed()]:
+            del _services[closed]
+        service = _services[asyncio.get_running_loop()] = WakeupService(pool)
+        service.start()
+    return service
 
 
 async def start_service() -> None:

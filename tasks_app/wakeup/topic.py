@@ -22,11 +22,19 @@ class Wake(Enum):
 class Waiter:
     """One held request: a future, and what would answer it. `known` None waits for the end of the task."""
 
-    __slots__ = ("_any_row", "_future", "_timer", "cause", "known", "owner", "row", "since", "topic")
+    __slots__ = (
+        "_any_row",
+        "_future",
+        "_timer",
+        "cause",
+        "known",
+        "owner",
+        "row",
+        "since",
+        "topic",
+    )
 
-    def __init__(
-        self, topic: Topic, known: int | None, owner: str | None, since: int
-    ) -> None:
+    def __init__(self, topic: Topic, known: int | None, owner: str | None, since: int) -> None:
         self._future: asyncio.Future[Wake] = asyncio.get_running_loop().create_future()
         self.topic = topic
         self.known = known

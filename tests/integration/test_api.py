@@ -40,7 +40,9 @@ async def client(service) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the whole application, in this process."""
     short_polls._buckets.clear()
     transport = httpx.ASGITransport(get_asgi_application(), client=("127.0.0.1", 50_000))
-    async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=40) as made:
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://localhost", timeout=40
+    ) as made:
         yield made
 
 
@@ -51,7 +53,17 @@ async def task_id(service) -> uuid.UUID:
 
 
 async def stored(service, **changes):
-    facts = {"id": new_task_id(), "name": "sample.add", "queue": "outside", "owner": "", "priority": 0, "args": "[]", "kwargs": "{}", "max_attempts": 3, "timeout_seconds": 600.0}
+    facts = {
+        "id": new_task_id(),
+        "name": "sample.add",
+        "queue": "outside",
+        "owner": "",
+        "priority": 0,
+        "args": "[]",
+        "kwargs": "{}",
+        "max_attempts": 3,
+        "timeout_seconds": 600.0,
+    }
     task = NewTask(**{**facts, **changes})
     await service.pool.run(enqueue([task]))
     return task.id
@@ -78,7 +90,10 @@ class TestLongPoll:
         response = await client.get(f"{API}/tasks/{task_id}/long_poll")
         body = response.json()
         assert response.status_code == 200
-        assert (response.headers["etag"], response.headers["cache-control"]) == ('W/"v1"', "no-store")
+        assert (response.headers["etag"], response.headers["cache-control"]) == (
+            'W/"v1"',
+            "no-store",
+        )
         assert body == {
             **body,
             "task_id": str(task_id), "task": "sample.add", "status": "PENDING", "version": 1, "outcome": "CHANGED",
@@ -90,50 +105,90 @@ class TestLongPoll:
 
     async def test_a_held_poll_is_answered_by_the_commit(self, client, service, task_id):
         """The whole path: commit, NOTIFY, hint, read, answer."""
-        held = asyncio.ensure_future(client.get(f"{API}/tasks/{task_id}/long_poll?client_known_version=1"))
+        held = asyncio.ensure_future(
+            client.get(f"{API}/tasks/{task_id}/long_poll?client_known_version=1")
+        )
         await aeventually(lambda: admission.held == 1)
         await service.pool.run(step(task_id, Status.RUNNING, progress=0.5, message="half way"))
         body = (await held).json()
-        assert (body["outcome"], body["version"], body["progress"], body["message"]) == ("CHANGED", 2, 0.5, "half way")
+        assert (body["outcome"], body["version"], body["progress"], body["message"]) == (
+            "CHANGED",
+            2,
+            0.5,
+            "half way",
+        )
         assert admission.held == 0
 
     async def test_the_end_carries_the_result_and_stops_the_polling(self, client, service, task_id):
         """TERMINAL, should_continue_polling false, whatever version the client knows."""
-        await service.pool.run(step(task_id, Status.SUCCESS, result='{"answer":[1,2.50,"\\u00e9"]}'))
+        await service.pool.run(
+            step(task_id, Status.SUCCESS, result='{"answer":[1,2.50,"\\u00e9"]}')
+        )
         for known in (0, 1, 2):
-            body = (await client.get(f"{API}/tasks/{task_id}/long_poll?client_known_version={known}")).json()
-            assert (body["outcome"], body["status"], body["should_continue_polling"]) == ("TERMINAL", "SUCCESS", False)
+            body = (
+                await client.get(f"{API}/tasks/{task_id}/long_poll?client_known_version={known}")
+            ).json()
+            assert (body["outcome"], body["status"], body["should_continue_polling"]) == (
+                "TERMINAL",
+                "SUCCESS",
+                False,
+            )
             assert body["result"] == {"answer": [1, 2.5, "é"]}
 
     async def test_a_large_result_is_answered_whole(self, client, service, task_id):
         """A megabyte is read by itself, when it is answered."""
-        await service.pool.run(step(task_id, Status.SUCCESS, result=json.dumps([uuid.uuid4().hex for _ in range(25_000)])))
+        await service.pool.run(
+            step(
+                task_id,
+                Status.SUCCESS,
+                result=json.dumps([uuid.uuid4().hex for _ in range(25_000)]),
+            )
+        )
         body = (await client.get(f"{API}/tasks/{task_id}/long_poll")).json()
         assert len(body["result"]) == 25_000
 
     async def test_a_failed_task_is_data(self, client, service, task_id):
         """200 with type and message, never a traceback."""
-        await service.pool.run(step(task_id, Status.FAILED, error_type="ValueError", error_message="no such file"))
+        await service.pool.run(
+            step(task_id, Status.FAILED, error_type="ValueError", error_message="no such file")
+        )
         response = await client.get(f"{API}/tasks/{task_id}/long_poll")
         assert response.status_code == 200
-        assert (response.json()["status"], response.json()["error"]) == ("FAILED", {"type": "ValueError", "message": "no such file"})
+        assert (response.json()["status"], response.json()["error"]) == (
+            "FAILED",
+            {"type": "ValueError", "message": "no such file"},
+        )
 
     async def test_a_hold_that_runs_out_says_so_and_grants_less_than_asked(self, client, task_id):
         """STILL_RUNNING, no result, a short pause."""
-        body = (await client.get(f"{API}/tasks/{task_id}/long_poll?client_known_version=1&max_hold_seconds=0.4")).json()
+        body = (
+            await client.get(
+                f"{API}/tasks/{task_id}/long_poll?client_known_version=1&max_hold_seconds=0.4"
+            )
+        ).json()
         assert (body["outcome"], body["result"]) == ("STILL_RUNNING", None)
         assert 375 <= body["hold_granted_ms"] <= 400
         assert 50 <= body["recommended_client_backoff_ms"] <= 150
 
-    async def test_a_hold_of_zero_answers_at_once_and_asks_for_a_second_of_patience(self, client, task_id):
+    async def test_a_hold_of_zero_answers_at_once_and_asks_for_a_second_of_patience(
+        self, client, task_id
+    ):
         """Short polling works, slowly."""
-        body = (await client.get(f"{API}/tasks/{task_id}/long_poll?client_known_version=1&max_hold_seconds=0")).json()
+        body = (
+            await client.get(
+                f"{API}/tasks/{task_id}/long_poll?client_known_version=1&max_hold_seconds=0"
+            )
+        ).json()
         assert (body["outcome"], body["hold_granted_ms"]) == ("STILL_RUNNING", 0)
         assert body["recommended_client_backoff_ms"] >= 1000
 
     async def test_a_hold_that_is_too_long_is_clamped_and_reported(self, client, service, task_id):
         """1e9 is a number."""
-        held = asyncio.ensure_future(client.get(f"{API}/tasks/{task_id}/long_poll?client_known_version=1&max_hold_seconds=1e9"))
+        held = asyncio.ensure_future(
+            client.get(
+                f"{API}/tasks/{task_id}/long_poll?client_known_version=1&max_hold_seconds=1e9"
+            )
+        )
         await aeventually(lambda: admission.held == 1)
         await service.pool.run(step(task_id, Status.RUNNING))
         assert 25_000 * 15 / 16 <= (await held).json()["hold_granted_ms"] <= 25_000
@@ -141,20 +196,28 @@ class TestLongPoll:
     @pytest.mark.parametrize("version", ["2", "7", str(2**63), "1000000000"])
     async def test_a_version_that_the_row_never_had_is_reset(self, client, task_id, version):
         """The database was restored, or the client is confused."""
-        body = (await client.get(f"{API}/tasks/{task_id}/long_poll?client_known_version={version}")).json()
+        body = (
+            await client.get(f"{API}/tasks/{task_id}/long_poll?client_known_version={version}")
+        ).json()
         assert (body["outcome"], body["version"], body["reset"]) == ("CHANGED", 1, True)
 
     @pytest.mark.parametrize("version", ["-1", "1e9", "", "abc", "1.5", "NaN", "%00", "1%201"])
     async def test_a_malformed_version_is_refused(self, client, task_id, version):
         """With the parameter's name."""
-        response = await client.get(f"{API}/tasks/{task_id}/long_poll?client_known_version={version}")
-        assert "client_known_version is" in is_problem(response, 400, "invalid-parameter", "client_known_version")
+        response = await client.get(
+            f"{API}/tasks/{task_id}/long_poll?client_known_version={version}"
+        )
+        assert "client_known_version is" in is_problem(
+            response, 400, "invalid-parameter", "client_known_version"
+        )
 
     @pytest.mark.parametrize("hold", ["NaN", "-1", "inf", "text", "", "1e999"])
     async def test_a_malformed_hold_is_refused(self, client, task_id, hold):
         """Also where the poll would not have been held."""
         response = await client.get(f"{API}/tasks/{task_id}/long_poll?max_hold_seconds={hold}")
-        assert "max_hold_seconds is" in is_problem(response, 400, "invalid-parameter", "max_hold_seconds")
+        assert "max_hold_seconds is" in is_problem(
+            response, 400, "invalid-parameter", "max_hold_seconds"
+        )
 
     @pytest.mark.parametrize("name", ["client_known_version", "max_hold_seconds"])
     async def test_a_parameter_given_twice_is_refused(self, client, task_id, name):
@@ -183,11 +246,15 @@ class TestLongPoll:
         assert "max_hold_seconds=25" in is_problem(refused[0], 429, "too-many-requests")
         assert refused[0].headers["retry-after"] == "1"
 
-    async def test_a_client_that_follows_quick_changes_is_not_refused(self, client, service, task_id):
+    async def test_a_client_that_follows_quick_changes_is_not_refused(
+        self, client, service, task_id
+    ):
         """Each of its polls learns something."""
         for version in range(1, 13):
             await service.pool.run(step(task_id, Status.RUNNING))
-            response = await client.get(f"{API}/tasks/{task_id}/long_poll?client_known_version={version}")
+            response = await client.get(
+                f"{API}/tasks/{task_id}/long_poll?client_known_version={version}"
+            )
             assert (response.status_code, response.json()["version"]) == (200, version + 1)
 
 
@@ -195,10 +262,14 @@ class TestLongPoll:
 class TestIds:
     """Malformed, unknown and foreign ids, on every route."""
 
-    @pytest.mark.parametrize("text", ["abc", "1", "0199", "%00", "01a22caa-8b3c-7463-95d2-cdd668f18a5", "é"])
+    @pytest.mark.parametrize(
+        "text", ["abc", "1", "0199", "%00", "01a22caa-8b3c-7463-95d2-cdd668f18a5", "é"]
+    )
     async def test_a_malformed_id_is_refused_with_the_rule(self, client, route, text):
         """It can't be anybody's."""
-        assert "a UUID" in is_problem(await client.get(f"{API}/tasks/{text}{route}"), 400, "invalid-parameter", "task_id")
+        assert "a UUID" in is_problem(
+            await client.get(f"{API}/tasks/{text}{route}"), 400, "invalid-parameter", "task_id"
+        )
 
     async def test_unknown_and_foreign_ids_get_the_same_404(self, client, service, settings, route):
         """Their bodies differ in the id alone."""
@@ -206,11 +277,19 @@ class TestIds:
         foreign, unknown = await stored(service, owner="alice"), new_task_id()
         headers = {"Authorization": "Test bob"}
         details = [
-            is_problem(await client.get(f"{API}/tasks/{task}{route}", headers=headers), 404, "task-not-found").replace(str(task), "ID")
+            is_problem(
+                await client.get(f"{API}/tasks/{task}{route}", headers=headers),
+                404,
+                "task-not-found",
+            ).replace(str(task), "ID")
             for task in (foreign, unknown)
         ]
         assert details[0] == details[1]
-        assert (await client.get(f"{API}/tasks/{foreign}{route}", headers={"Authorization": "Test alice"})).status_code == 200
+        assert (
+            await client.get(
+                f"{API}/tasks/{foreign}{route}", headers={"Authorization": "Test alice"}
+            )
+        ).status_code == 200
 
     @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
     async def test_other_methods_are_refused_with_allow(self, client, task_id, route, method):
@@ -225,10 +304,14 @@ class TestStatusAndTask:
 
     async def test_status_waits_for_the_end_and_not_for_changes(self, client, service, task_id):
         """Each milestone passes it by."""
-        held = asyncio.ensure_future(client.get(f"{API}/tasks/{task_id}/status?wait=true&timeout=20"))
+        held = asyncio.ensure_future(
+            client.get(f"{API}/tasks/{task_id}/status?wait=true&timeout=20")
+        )
         await aeventually(lambda: admission.held == 1)
         await service.pool.run(step(task_id, Status.RUNNING))
-        await aeventually(lambda: any(t.snapshot and t.snapshot.version == 2 for t in service.hub.topics.values()))
+        await aeventually(
+            lambda: any(t.snapshot and t.snapshot.version == 2 for t in service.hub.topics.values())
+        )
         assert not held.done()
         await service.pool.run(step(task_id, Status.SUCCESS, result="1"))
         assert (await held).json()["outcome"] == "TERMINAL"
@@ -236,18 +319,36 @@ class TestStatusAndTask:
     async def test_status_without_wait_answers_at_once(self, client, task_id):
         """wait=false and no wait are the same."""
         for query in ("", "?wait=false", "?wait=0&timeout=30"):
-            assert (await client.get(f"{API}/tasks/{task_id}/status{query}")).json()["status"] == "PENDING"
+            assert (await client.get(f"{API}/tasks/{task_id}/status{query}")).json()[
+                "status"
+            ] == "PENDING"
 
-    @pytest.mark.parametrize(("query", "parameter"), [("wait=maybe", "wait"), ("wait=true&timeout=-1", "timeout"), ("wait=true&wait=true", "wait")])
+    @pytest.mark.parametrize(
+        ("query", "parameter"),
+        [
+            ("wait=maybe", "wait"),
+            ("wait=true&timeout=-1", "timeout"),
+            ("wait=true&wait=true", "wait"),
+        ],
+    )
     async def test_status_refuses_what_it_can_not_read(self, client, task_id, query, parameter):
         """Naming the parameter."""
-        is_problem(await client.get(f"{API}/tasks/{task_id}/status?{query}"), 400, "invalid-parameter", parameter)
+        is_problem(
+            await client.get(f"{API}/tasks/{task_id}/status?{query}"),
+            400,
+            "invalid-parameter",
+            parameter,
+        )
 
     async def test_a_conditional_request_is_held_and_ends_in_304(self, client, task_id):
         """Prefer: wait with If-None-Match is a hold in standard words."""
         headers = {"Prefer": "respond-async, wait=0.3", "If-None-Match": 'W/"v1"'}
         response = await client.get(f"{API}/tasks/{task_id}", headers=headers)
-        assert (response.status_code, response.content, response.headers["etag"]) == (304, b"", 'W/"v1"')
+        assert (response.status_code, response.content, response.headers["etag"]) == (
+            304,
+            b"",
+            'W/"v1"',
+        )
         assert response.headers["preference-applied"].startswith("wait=")
 
     async def test_a_conditional_request_is_answered_by_the_change(self, client, service, task_id):
@@ -257,7 +358,11 @@ class TestStatusAndTask:
         await aeventually(lambda: admission.held == 1)
         await service.pool.run(step(task_id, Status.RUNNING))
         response = await held
-        assert (response.status_code, response.headers["etag"], response.json()["version"]) == (200, 'W/"v2"', 2)
+        assert (response.status_code, response.headers["etag"], response.json()["version"]) == (
+            200,
+            'W/"v2"',
+            2,
+        )
 
     async def test_the_task_itself_shows_its_times(self, client, task_id):
         """RFC 3339, in UTC."""
@@ -271,7 +376,9 @@ class TestSubmitting:
 
     async def submit(self, client, body, **headers):
         content = body if isinstance(body, bytes | str) else json.dumps(body)
-        return await client.post(f"{API}/tasks", content=content, headers={"Content-Type": "application/json", **headers})
+        return await client.post(
+            f"{API}/tasks", content=content, headers={"Content-Type": "application/json", **headers}
+        )
 
     async def test_a_task_is_accepted_with_its_location(self, client):
         """202, PENDING, version 1, and a ticket for whoever shall wait for it."""
@@ -314,7 +421,9 @@ class TestSubmitting:
             ({"task": "sample.add", "kwargs": {"a": 1}, "run_at": "9999-01-01T00:00:00Z"}, 422, "out-of-bounds", "run_at"),
         ],
     )  # fmt: skip
-    async def test_a_bad_submission_is_refused_with_the_reason_and_stores_nothing(self, client, service, body, status, kind, words):
+    async def test_a_bad_submission_is_refused_with_the_reason_and_stores_nothing(
+        self, client, service, body, status, kind, words
+    ):
         """Each kind of mistake, named."""
         response = await self.submit(client, body)
         assert response.json()["type"] == f"/problems/{kind}", response.text
@@ -334,8 +443,14 @@ class TestSubmitting:
 
     async def test_a_body_that_does_not_say_it_is_json_is_refused(self, client):
         """A page of another origin could send it without asking."""
-        for media_type in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
-            response = await self.submit(client, {"task": "sample.add", "kwargs": {"a": 1}}, **{"Content-Type": media_type})
+        for media_type in (
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data",
+        ):
+            response = await self.submit(
+                client, {"task": "sample.add", "kwargs": {"a": 1}}, **{"Content-Type": media_type}
+            )
             is_problem(response, 415, "unsupported-media-type")
 
     @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
@@ -351,7 +466,9 @@ class TestCancel:
 
     async def test_a_pending_task_is_cancelled_and_its_waiters_told(self, client, task_id):
         """At once, and again with the same answer."""
-        held = asyncio.ensure_future(client.get(f"{API}/tasks/{task_id}/long_poll?client_known_version=1"))
+        held = asyncio.ensure_future(
+            client.get(f"{API}/tasks/{task_id}/long_poll?client_known_version=1")
+        )
         await aeventually(lambda: admission.held == 1)
         first = await client.post(f"{API}/tasks/{task_id}/cancel")
         second = await client.post(f"{API}/tasks/{task_id}/cancel")
@@ -368,8 +485,12 @@ class TestCancel:
     async def test_unknown_and_malformed_ids_are_refused(self, client):
         """Like everywhere."""
         is_problem(await client.post(f"{API}/tasks/{new_task_id()}/cancel"), 404, "task-not-found")
-        is_problem(await client.post(f"{API}/tasks/abc/cancel"), 400, "invalid-parameter", "task_id")
-        is_problem(await client.get(f"{API}/tasks/{new_task_id()}/cancel"), 405, "method-not-allowed")
+        is_problem(
+            await client.post(f"{API}/tasks/abc/cancel"), 400, "invalid-parameter", "task_id"
+        )
+        is_problem(
+            await client.get(f"{API}/tasks/{new_task_id()}/cancel"), 405, "method-not-allowed"
+        )
 
 
 class TestWhoMay:
@@ -399,20 +520,40 @@ class TestWhoMay:
         settings.ASYNCPOLL = {**settings.ASYNCPOLL, "ANONYMOUS": False}
         is_problem(await client.get(f"{API}/tasks/{task_id}"), 401, "unauthenticated")
 
-    async def test_a_ticket_reads_its_task_and_nothing_else(self, client, service, settings, task_id):
+    async def test_a_ticket_reads_its_task_and_nothing_else(
+        self, client, service, settings, task_id
+    ):
         """For the phone or page that must not hold the backend's token."""
         settings.ASYNCPOLL = {**settings.ASYNCPOLL, "ANONYMOUS": False}
         ticket = poll_ticket(task_id)
-        assert (await client.get(f"{API}/tasks/{task_id}/long_poll?ticket={ticket}")).status_code == 200
+        assert (
+            await client.get(f"{API}/tasks/{task_id}/long_poll?ticket={ticket}")
+        ).status_code == 200
         other = await stored(service)
-        is_problem(await client.get(f"{API}/tasks/{other}/long_poll?ticket={ticket}"), 404, "task-not-found")
-        is_problem(await client.post(f"{API}/tasks/{task_id}/cancel?ticket={ticket}"), 403, "forbidden")
-        is_problem(await client.get(f"{API}/tasks/{task_id}?ticket={ticket}x"), 401, "unauthenticated", "ticket")
+        is_problem(
+            await client.get(f"{API}/tasks/{other}/long_poll?ticket={ticket}"),
+            404,
+            "task-not-found",
+        )
+        is_problem(
+            await client.post(f"{API}/tasks/{task_id}/cancel?ticket={ticket}"), 403, "forbidden"
+        )
+        is_problem(
+            await client.get(f"{API}/tasks/{task_id}?ticket={ticket}x"),
+            401,
+            "unauthenticated",
+            "ticket",
+        )
 
     async def test_a_ticket_expires(self, client, settings, task_id):
         """A bookmark is no credential."""
         settings.ASYNCPOLL = {**settings.ASYNCPOLL, "TICKET_SECONDS": 0.000001}
-        is_problem(await client.get(f"{API}/tasks/{task_id}?ticket={poll_ticket(task_id)}"), 401, "unauthenticated", "ticket")
+        is_problem(
+            await client.get(f"{API}/tasks/{task_id}?ticket={poll_ticket(task_id)}"),
+            401,
+            "unauthenticated",
+            "ticket",
+        )
 
     async def test_a_project_maps_its_own_requests(self, client, service, settings):
         """Owner and scopes."""
@@ -420,7 +561,9 @@ class TestWhoMay:
         mine = await stored(service, owner="alice")
         headers = {"Authorization": "Test alice read"}
         assert (await client.get(f"{API}/tasks/{mine}", headers=headers)).status_code == 200
-        detail = is_problem(await client.post(f"{API}/tasks/{mine}/cancel", headers=headers), 403, "forbidden")
+        detail = is_problem(
+            await client.post(f"{API}/tasks/{mine}/cancel", headers=headers), 403, "forbidden"
+        )
         assert "'cancel'" in detail
 
 
@@ -439,7 +582,12 @@ class TestAround:
     async def test_healthz_and_readyz(self, client):
         """The link's state is in the body."""
         assert (await client.get("/healthz")).json() == {"status": "alive"}
-        assert (await client.get("/readyz")).json() == {"status": "ready", "database": "up", "link": "up", "held": 0}
+        assert (await client.get("/readyz")).json() == {
+            "status": "ready",
+            "database": "up",
+            "link": "up",
+            "held": 0,
+        }
 
     async def test_an_unknown_page_is_a_problem_document(self, client):
         """Nothing under the API answers with HTML."""
@@ -456,7 +604,11 @@ class TestAround:
 
     async def test_beyond_the_limit_holds_are_shed(self, client, service, settings, task_id):
         """Answered at once, with a longer pause; a second limit refuses."""
-        settings.ASYNCPOLL = {**settings.ASYNCPOLL, "MAX_HELD": 2, "MAX_SHORT_POLLS_PER_SECOND": 100}
+        settings.ASYNCPOLL = {
+            **settings.ASYNCPOLL,
+            "MAX_HELD": 2,
+            "MAX_SHORT_POLLS_PER_SECOND": 100,
+        }
         url = f"{API}/tasks/{task_id}/long_poll?client_known_version=1"
         held = [asyncio.ensure_future(client.get(url)) for _ in range(2)]
         await aeventually(lambda: admission.held == 2)

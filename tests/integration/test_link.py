@@ -150,7 +150,10 @@ async def test_a_failed_publication_keeps_its_number():
     bridge.heard("asyncpoll_changed", "d:1")
     bridge.beat()
     await bridge.step()
-    assert [(m["sequence"], m["hints"], m["beat"]) for m in layer.sent] == [(1, "a:1", False), (3, "c:1,d:1", True)]
+    assert [(m["sequence"], m["hints"], m["beat"]) for m in layer.sent] == [
+        (1, "a:1", False),
+        (3, "c:1,d:1", True),
+    ]
 
 
 async def test_a_backlog_that_grows_without_end_is_dropped_with_a_gap(emitted):

@@ -10,7 +10,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import connections
 
 from asyncpoll.contract import Outcome, Status
 from tasks_app.errors import TaskGone, TaskNotFound
@@ -26,7 +25,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 async def stored(service, count=1):
-    tasks = [NewTask(new_task_id(), "sample.add", "outside", "", 0, "[]", "{}", 3, 600.0) for _ in range(count)]
+    tasks = [
+        NewTask(new_task_id(), "sample.add", "outside", "", 0, "[]", "{}", 3, 600.0)
+        for _ in range(count)
+    ]
     await service.pool.run(enqueue(tasks))
     return [task.id for task in tasks]
 
@@ -91,7 +93,9 @@ class Seams:
         "after_delivery_before_wait_goes_on",
     ],
 )
-async def test_a_commit_at_any_point_of_a_wait_is_answered_by_its_hint_or_its_read(service, monkeypatch, point):
+async def test_a_commit_at_any_point_of_a_wait_is_answered_by_its_hint_or_its_read(
+    service, monkeypatch, point
+):
     """The sweeper is stopped: were the commit missed, the hold would run out."""
     await service.sweeper.stop()
     (task_id,) = await stored(service)
@@ -140,7 +144,9 @@ async def test_twenty_thousand_random_interleavings_of_commit_and_poll_miss_noth
     assert causes[Cause.HINT] > 1_000
 
 
-async def test_killing_the_listeners_backend_delays_no_answer_by_more_than_three_seconds(service, emitted):
+async def test_killing_the_listeners_backend_delays_no_answer_by_more_than_three_seconds(
+    service, emitted
+):
     """Under load, again and again; the link heals without a restart and leaves nothing behind."""
     ids = await stored(service, 100)
     tasks_before = len(asyncio.all_tasks())
@@ -159,7 +165,9 @@ async def test_killing_the_listeners_backend_delays_no_answer_by_more_than_three
         while not stop.is_set():
             answer = await poll(task_id, known, 5.0)
             if answer.row.version > known:
-                lateness.append(time.monotonic() - committed_at.get((task_id, known + 1), time.monotonic()))
+                lateness.append(
+                    time.monotonic() - committed_at.get((task_id, known + 1), time.monotonic())
+                )
             known = answer.row.version
 
     async with asyncio.TaskGroup() as everybody:
@@ -213,18 +221,25 @@ async def test_renewed_polls_cost_no_statement(service, emitted):
 
 
 async def kill_listener() -> list[Any]:
-    return await owned(_query(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'asyncpoll listener' "
-        "AND datname = current_database()"
-    ))
+    return await owned(
+        _query(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'asyncpoll listener' "
+            "AND datname = current_database()"
+        )
+    )
 
 
 async def backends(name: str) -> list[Any]:
-    return await owned(_query(
-        "SELECT pid FROM pg_stat_activity WHERE application_name = %s AND datname = current_database()", name
-    ))
+    return await owned(
+        _query(
+            "SELECT pid FROM pg_stat_activity WHERE application_name = %s AND datname = current_database()",
+            name,
+        )
+    )
 
 
 async def _query(statement: str, *parameters: str) -> list[Any]:
-    async with await psycopg.AsyncConnection.connect(**dsn.parameters("test"), autocommit=True) as connection:
+    async with await psycopg.AsyncConnection.connect(
+        **dsn.parameters("test"), autocommit=True
+    ) as connection:
         return await (await connection.execute(statement, parameters)).fetchall()

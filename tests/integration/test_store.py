@@ -55,7 +55,9 @@ def change(task, status, kind, **facts):
 
 
 def versions(task_id):
-    return list(TaskEvent.objects.filter(task_id=task_id).order_by("version").values_list("version", "kind"))
+    return list(
+        TaskEvent.objects.filter(task_id=task_id).order_by("version").values_list("version", "kind")
+    )
 
 
 @pytest.mark.django_db
@@ -104,7 +106,12 @@ class TestClaim:
         run(commit(WORKER, [change(task, Status.PENDING, "released")]))
         (again,) = claimed()
         assert (again.version, again.attempt, again.failures) == (4, 2, 0)
-        assert versions(task_id) == [(1, "enqueued"), (2, "started"), (3, "released"), (4, "started")]
+        assert versions(task_id) == [
+            (1, "enqueued"),
+            (2, "started"),
+            (3, "released"),
+            (4, "started"),
+        ]
 
 
 @pytest.mark.django_db
@@ -119,9 +126,25 @@ class TestCommit:
             commit(
                 WORKER,
                 [
-                    Change(first.id, 1, Status.SUCCESS, (Milestone("progress", 0.5, "half"), Milestone("succeeded", 1.0)), result='{"a":1}'),
-                    Change(second.id, 1, Status.RUNNING, (Milestone("progress", 0.25, "a", '{"n":1}'),)),
-                    Change(third.id, 1, Status.FAILED, (Milestone("failed"),), error_type="ValueError", error_message="no", failed=True),
+                    Change(
+                        first.id,
+                        1,
+                        Status.SUCCESS,
+                        (Milestone("progress", 0.5, "half"), Milestone("succeeded", 1.0)),
+                        result='{"a":1}',
+                    ),
+                    Change(
+                        second.id, 1, Status.RUNNING, (Milestone("progress", 0.25, "a", '{"n":1}'),)
+                    ),
+                    Change(
+                        third.id,
+                        1,
+                        Status.FAILED,
+                        (Milestone("failed"),),
+                        error_type="ValueError",
+                        error_message="no",
+                        failed=True,
+                    ),
                 ],
             )
         )
@@ -130,7 +153,12 @@ class TestCommit:
             (second.id, Status.RUNNING, 3),
             (third.id, Status.FAILED, 3),
         }
-        assert versions(first.id) == [(1, "enqueued"), (2, "started"), (3, "progress"), (4, "succeeded")]
+        assert versions(first.id) == [
+            (1, "enqueued"),
+            (2, "started"),
+            (3, "progress"),
+            (4, "succeeded"),
+        ]
         rows = run(read([first.id, second.id, third.id]))
         assert (json.loads(rows[first.id].result), rows[first.id].progress) == ({"a": 1}, 1.0)
         assert (rows[second.id].progress, rows[second.id].message) == (0.25, "a")
@@ -157,7 +185,9 @@ class TestCommit:
         (task_id,) = enqueued()
         (task,) = claimed()
         run(cancel(task_id))
-        (done,) = run(commit(WORKER, [change(task, Status.PENDING, "retried", failed=True, delay_seconds=5)]))
+        (done,) = run(
+            commit(WORKER, [change(task, Status.PENDING, "retried", failed=True, delay_seconds=5)])
+        )
         assert done.status is Status.CANCELLED
         assert versions(task_id)[-1] == (4, "cancelled")
 
@@ -165,9 +195,16 @@ class TestCommit:
         """Deferred tasks enter the ready index when due."""
         (task_id,) = enqueued()
         (task,) = claimed()
-        run(commit(WORKER, [change(task, Status.PENDING, "retried", failed=True, delay_seconds=60)]))
+        run(
+            commit(WORKER, [change(task, Status.PENDING, "retried", failed=True, delay_seconds=60)])
+        )
         row = Task.objects.get(id=task_id)
-        assert (row.status, row.ready, row.failures, row.lease_expires_at) == ("PENDING", False, 1, None)
+        assert (row.status, row.ready, row.failures, row.lease_expires_at) == (
+            "PENDING",
+            False,
+            1,
+            None,
+        )
         assert claimed() == []
 
 
@@ -179,7 +216,10 @@ class TestLeases:
 
     def expire(self, task_id):
         with connection.cursor() as cursor:
-            cursor.execute("UPDATE tasks_app_task SET lease_expires_at = now() - interval '1 s' WHERE id = %s", [task_id])
+            cursor.execute(
+                "UPDATE tasks_app_task SET lease_expires_at = now() - interval '1 s' WHERE id = %s",
+                [task_id],
+            )
 
     def test_a_heartbeat_extends_what_is_held_and_names_nothing_else(self):
         """Those missing from the answer are lost."""
@@ -259,7 +299,14 @@ class TestOtherVerbs:
         before = Task.objects.values().get(id=task_id)
         copy_id, queue = run(run_again(task_id, new_task_id()))
         copy = Task.objects.get(id=copy_id)
-        assert (copy.retried_from, copy.owner, copy.priority, copy.status, copy.version, queue) == (task_id, "alice", 3, "PENDING", 1, "default")
+        assert (copy.retried_from, copy.owner, copy.priority, copy.status, copy.version, queue) == (
+            task_id,
+            "alice",
+            3,
+            "PENDING",
+            1,
+            "default",
+        )
         assert Task.objects.values().get(id=task_id) == before
 
     def test_steps_of_other_code_make_versions(self):
@@ -338,7 +385,11 @@ def test_a_claim_uses_the_ready_index_among_many_finished_rows():
             cursor.execute(f"EXPLAIN (FORMAT JSON) {call.sql}", dict(call.params))
             plan = json.dumps(cursor.fetchone()[0])
             assert '"asyncpoll_ready"' in plan
-            scans = [node for node in nodes(json.loads(plan)[0]["Plan"]) if node.get("Relation Name") == "tasks_app_task"]
+            scans = [
+                node
+                for node in nodes(json.loads(plan)[0]["Plan"])
+                if node.get("Relation Name") == "tasks_app_task"
+            ]
             assert "Seq Scan" not in {node["Node Type"] for node in scans}
         cursor.execute(
             "EXPLAIN (FORMAT JSON) SELECT id FROM tasks_app_task WHERE finished_at < now() - interval '30 d' ORDER BY finished_at LIMIT 10"

@@ -23,7 +23,10 @@ def test_whole_numbers_and_lists_are_taken_for_seconds_and_tuples():
     ("values", "words"),
     [
         ({"MAX_HOLD": 20}, "ASYNCPOLL['MAX_HOLD'] is not a setting; remove it or use one of"),
-        ({"MAX_HOLD_SECONDS": 0}, "ASYNCPOLL['MAX_HOLD_SECONDS'] is 0.0; it must be between 0 and 3600"),
+        (
+            {"MAX_HOLD_SECONDS": 0},
+            "ASYNCPOLL['MAX_HOLD_SECONDS'] is 0.0; it must be between 0 and 3600",
+        ),
         ({"MAX_HOLD_SECONDS": "20"}, "ASYNCPOLL['MAX_HOLD_SECONDS'] is '20'; it must be float"),
         ({"MAX_HOLD_SECONDS": True}, "ASYNCPOLL['MAX_HOLD_SECONDS'] is True; it must be float"),
         ({"MAX_HELD": 1.5}, "ASYNCPOLL['MAX_HELD'] is 1.5; it must be int"),

@@ -12,7 +12,10 @@ from tasks_app.errors import NotJson
 from tasks_app.store.jsontext import clean_text, to_json
 
 
-@pytest.mark.parametrize("value", [None, True, 0, -1.5, "", "é😀", [], {}, {"a": [1, {"b": None}]}, "\\u0000", {"k\\u0000": 1}])
+@pytest.mark.parametrize(
+    "value",
+    [None, True, 0, -1.5, "", "é😀", [], {}, {"a": [1, {"b": None}]}, "\\u0000", {"k\\u0000": 1}],
+)
 def test_json_values_are_written_so_that_they_read_back_equal(value):
     """A backslash before u0000 is no NUL."""
     assert json.loads(to_json(value, "result")) == value
@@ -38,7 +41,7 @@ def test_json_values_are_written_so_that_they_read_back_equal(value):
 )
 def test_what_postgres_can_not_store_is_refused_with_the_reason(value, words):
     """NaN would become null in silence, NUL would abort the whole batch."""
-    with pytest.raises(NotJson, match="The result.*") as refused:
+    with pytest.raises(NotJson, match=r"The result.*") as refused:
         to_json(value, "The result")
     assert words in str(refused.value)
 
@@ -58,7 +61,7 @@ def test_a_value_that_contains_itself_and_one_too_deep_are_refused():
 def test_the_limit_counts_bytes_and_names_the_remedy():
     """Not characters."""
     assert to_json("é" * 4, "The result", limit=10) == '"éééé"'
-    with pytest.raises(NotJson, match="12 bytes of JSON; the limit is 10. Store it elsewhere"):
+    with pytest.raises(NotJson, match=r"12 bytes of JSON; the limit is 10. Store it elsewhere"):
         to_json("é" * 5, "The result", limit=10)
 
 

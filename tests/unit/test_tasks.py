@@ -18,7 +18,9 @@ def _own_catalogue(monkeypatch):
     monkeypatch.setattr(catalogue, "_tasks", {})
 
 
-def sample(a: int, b: str | None = None, *, when: datetime.datetime | None = None, free=None) -> int:
+def sample(
+    a: int, b: str | None = None, *, when: datetime.datetime | None = None, free=None
+) -> int:
     """A function."""
     return a
 

@@ -32,10 +32,29 @@ def test_the_client_is_told_to_wait_ten_seconds_longer_than_the_hold():
     assert window.client_read_timeout_ms == window.granted_ms + 10_000
 
 
-@pytest.mark.parametrize("text", ["NaN", "nan", "inf", "-inf", "Infinity", "1e999", "soon", "", " 5", "5 ", "1_0", "0x10", "٣", "--1", "1,5"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NaN",
+        "nan",
+        "inf",
+        "-inf",
+        "Infinity",
+        "1e999",
+        "soon",
+        "",
+        " 5",
+        "5 ",
+        "1_0",
+        "0x10",
+        "٣",
+        "--1",
+        "1,5",
+    ],
+)
 def test_what_is_not_a_finite_number_of_seconds_is_refused(text):
     """The refusal names value and rule."""
-    with pytest.raises(BadParameter, match="max_hold_seconds is .*finite number of seconds"):
+    with pytest.raises(BadParameter, match=r"max_hold_seconds is .*finite number of seconds"):
         parse_seconds(text, "max_hold_seconds")
 
 
@@ -46,7 +65,9 @@ def test_a_negative_hold_is_refused(text):
         parse_seconds(text, "timeout")
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("0", 0), ("25", 25), ("2.5", 2.5), (".5", 0.5), ("1e9", 1e9), ("-0", 0)])
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0", 0), ("25", 25), ("2.5", 2.5), (".5", 0.5), ("1e9", 1e9), ("-0", 0)]
+)
 def test_numbers_of_seconds_are_read(text, seconds):
     """A hold that is too long is a number all the same; it is clamped, not refused."""
     assert parse_seconds(text, "timeout") == seconds
@@ -55,7 +76,7 @@ def test_numbers_of_seconds_are_read(text, seconds):
 @pytest.mark.parametrize("text", ["", "-1", "1e9", "1.0", "v3", " 3", "３", "+3", "0x1"])
 def test_what_is_not_a_version_is_refused(text):
     """Versions are whole numbers from 0."""
-    with pytest.raises(BadParameter, match="client_known_version is .*whole number from 0"):
+    with pytest.raises(BadParameter, match=r"client_known_version is .*whole number from 0"):
         parse_version(text, "client_known_version")
 
 
@@ -67,7 +88,13 @@ def test_a_version_beyond_every_row_is_only_a_version_that_no_row_has(text):
 
 def test_flags_are_true_false_1_and_0():
     """Anything else is refused."""
-    assert [parse_flag(text, "wait") for text in ("true", "True", "1", "false", "0")] == [True, True, True, False, False]
+    assert [parse_flag(text, "wait") for text in ("true", "True", "1", "false", "0")] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
     with pytest.raises(BadParameter, match="wait is 'yes'; it must be true or false"):
         parse_flag("yes", "wait")
 

@@ -1,0 +1,267 @@
+"""Tasks that tests run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.db import connection
+
+from tasks_app.context import current_task
+from tasks_app.tasks import task
+
+# Tests in the worker's process open these; tasks wait at them.
+gates: defaultdict[str, threading.Event] = defaultdict(threading.Event)
+barriers: dict[str, threading.Barrier] = {}
+# What tasks saw, by the name they were given.
+seen: defaultdict[str, list[Any]] = defaultdict(list)
+
+
+@contextmanager
+def fresh_gates() -> Iterator[None]:
+    """Forget what earlier tests left; at the end let through whoever still waits."""
+    seen.clear()
+    yield
+    for gate in gates.values():
+        gate.set()
+    for barrier in barriers.values():
+        barrier.abort()
+    gates.clear()
+    barriers.clear()
+
+
+@task(name="sample.add", expose=True)
+def add(a: int, b: int = 1) -> int:
+    """The sum."""
+    return a + b
+
+
+@task(name="sample.aadd", expose=True)
+async def aadd(a: int, b: int = 1) -> int:
+    """The sum, from a coroutine."""
+    return a + b
+
+
+@task(name="sample.other_queue", queue="other")
+async def other_queue() -> str:
+    """Says so from another queue."""
+    return "other"
+
+
+@task(name="sample.fail", max_attempts=2)
+def fail(message: str = "boom") -> None:
+    """Raises at each attempt."""
+    raise ValueError(message)
+
+
+@task(name="sample.fail_once", max_attempts=3)
+async def fail_once() -> int:
+    """Raises at the first attempt, then gives the number of the attempt."""
+    if current_task().attempt == 1:
+        raise ConnectionError("the other side is not there yet")
+    return current_task().attempt
+
+
+@task(name="sample.exit", max_attempts=1)
+def leave(kind: str = "sync") -> None:
+    """Tries to end the process."""
+    raise SystemExit(f"{kind} task leaves")
+
+
+@task(name="sample.aexit", max_attempts=1)
+async def aleave(error: str = "SystemExit") -> None:
+    """Raises what would end a process or a loop."""
+    raise {
+        "SystemExit": SystemExit,
+        "KeyboardInterrupt": KeyboardInterrupt,
+        "CancelledError": asyncio.CancelledError,
+    }[error]("async task leaves")
+
+
+@task(name="sample.unprintable", max_attempts=1)
+def unprintable() -> None:
+    """Raises an error with a NUL and a lone surrogate in its message."""
+    raise ValueError("a\x00b\ud800c")
+
+
+@task(name="sample.bad_result", max_attempts=3)
+async def bad_result(kind: str) -> Any:
+    """Returns what can't be stored."""
+    circular: list[Any] = []
+    circular.append(circular)
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    return {
+        "nul": "a\x00b",
+        "nan": float("nan"),
+        "surrogate": "\ud800",
+        "large": "x" * 2_000_000,
+        "object": object(),
+        "deep": deep,
+        "circular": circular,
+    }[kind]
+
+
+@task(name="sample.report")
+def report(progress: list[float], gate: str = "") -> str:
+    """Reports each number, waiting at `gate` before it ends."""
+    for number in progress:
+        current_task().report(number, f"at {number}", {"number": number})
+    if gate:
+        gates[gate].wait(30)
+    return "reported"
+
+
+@task(name="sample.areport")
+async def areport(progress: list[float]) -> str:
+    """Reports each number from a coroutine."""
+    for number in progress:
+        current_task().report(number, f"at {number}")
+    return "reported"
+
+
+@task(name="sample.report_at_gates")
+def report_at_gates(progress: list[float]) -> str:
+    """Reports each number once its gate is open."""
+    for number in progress:
+        gates[str(number)].wait(30)
+        current_task().report(number)
+    return "reported"
+
+
+@task(name="sample.meet")
+def meet(barrier: str) -> int:
+    """Waits until as many have come as the barrier wants: only those that run at the same time ever get past."""
+    return barriers[barrier].wait(30)
+
+
+@task(name="sample.wait_at")
+def wait_at(gate: str) -> int:
+    """Waits until a gate opens."""
+    seen[f"started {gate}"].append(current_task().attempt)
+    gates[gate].wait(30)
+    seen[f"passed {gate}"].append(current_task().attempt)
+    return current_task().attempt
+
+
+@task(name="sample.hang", max_attempts=1, timeout=0.3)
+def hang(gate: str) -> str:
+    """Waits at a gate, longer than it may."""
+    gates[gate].wait(30)
+    return "too late"
+
+
+@task(name="sample.ahang", max_attempts=1, timeout=0.3)
+async def ahang(note: str = "") -> None:
+    """Sleeps longer than it may, and notes its cancellation."""
+    try:
+        await asyncio.sleep(30)
+    except asyncio.CancelledError:
+        seen[note].append("cancelled")
+        raise
+
+
+@task(name="sample.sleep")
+async def sleep(seconds: float, note: str = "") -> str:
+    """Sleeps, and notes its cancellation."""
+    seen[f"started {note}"].append(current_task().attempt)
+    try:
+        await asyncio.sleep(seconds)
+    except asyncio.CancelledError:
+        seen[note].append("cancelled")
+        raise
+    return "slept"
+
+
+@task(name="sample.sleep_in_side_thread")
+async def sleep_in_side_thread(seconds: float) -> None:
+    """Sleeps where no cancellation reaches: the coroutine ends, the thread does not."""
+    await asyncio.to_thread(time.sleep, seconds)
+
+
+@task(name="sample.stop_early")
+def stop_early(note: str, how: str = "raise") -> str:
+    """Goes on until it is cancelled, then raises or returns."""
+    seen[f"started {note}"].append(current_task().attempt)
+    deadline = time.monotonic() + 30
+    while not current_task().cancelled and time.monotonic() < deadline:
+        time.sleep(0.005)
+    seen[note].append("noticed")
+    if how == "raise":
+        raise RuntimeError("stopped early")
+    return "stopped early"
+
+
+@task(name="sample.block_loop")
+async def block_loop(seconds: float, note: str = "") -> str:
+    """Does what no coroutine should."""
+    seen[f"started {note}"].append(current_task().attempt)
+    time.sleep(seconds)
+    return "blocked"
+
+
+@task(name="sample.backend_pid")
+def backend_pid() -> int:
+    """Which database backend Django's ORM uses here."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return cursor.fetchone()[0]
+
+
+@task(name="sample.abackend_pid")
+async def abackend_pid() -> int:
+    """The same through Django's async path."""
+    return await sync_to_async(backend_pid.func)()
+
+
+@task(name="sample.break_transaction", max_attempts=1)
+def break_transaction() -> None:
+    """Runs a statement that fails."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1/0")
+
+
+@task(name="sample.repeat")
+def repeat(text: str, times: int) -> str:
+    """A long text."""
+    return text * times
+
+
+@task(name="sample.chain")
+def chain(left: int) -> int:
+    """Enqueues itself until nothing is left."""
+    if left:
+        chain.enqueue(left - 1)
+    return left
+
+
+@task(name="sample.leave_mark")
+def leave_mark(path: str, seconds: float = 0.0) -> int:
+    """Adds 'started <attempt> <pid>' to a file, sleeps, adds 'ended <attempt>'."""
+    _add(path, f"started {current_task().attempt} {os.getpid()}")
+    time.sleep(seconds)
+    _add(path, f"ended {current_task().attempt} {os.getpid()}")
+    return current_task().attempt
+
+
+@task(name="sample.hang_once", max_attempts=3)
+def hang_once(path: str, seconds: float = 60.0) -> int:
+    """The first attempt hangs; the second ends at once."""
+    _add(path, f"started {current_task().attempt} {os.getpid()}")
+    if current_task().attempt == 1:
+        time.sleep(seconds)
+    return current_task().attempt
+
+
+def _add(path: str, line: str) -> None:
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write(line + "\n")
