@@ -1,0 +1,64 @@
+"""The project's own processes: a server in front of a database, and workers behind it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.holdsite.client import Answer, Connection
+from tests.holdsite.servers import ended, listening
+from tests.support import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@contextmanager
+def server(kind: str, database_url: str, **environment: str) -> Iterator[tuple[int, int]]:
+    """The project under daphne (`manage.py serve`), uvicorn or granian, on its port. Yields port and process id."""
+    port = free_port()
+    listen = ["--host", "127.0.0.1", "--port", str(port)]
+    application = environment.pop("application", "asyncpoll.asgi:application")
+    command = {
+        "daphne": ["manage.py", "serve", *listen],
+        "uvicorn": ["-m", "uvicorn", *listen, "--no-access-log", application],
+        "granian": ["-m", "granian", *listen, "--interface", "asgi", application],
+    }[kind]
+    with started(command, database_url, **environment) as process:
+        listening("127.0.0.1", port, process)
+        yield port, process.pid
+
+
+@contextmanager
+def worker(database_url: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker process."""
+    with started(["manage.py", "runworker", *options], database_url) as process:
+        yield process
+
+
+@contextmanager
+def started(command: list[str], database_url: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A Python process of the project, ended with everything it started."""
+    settings = {
+        "DATABASE_URL": database_url,
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+        "ASYNCPOLL_ANONYMOUS": "1",
+    }
+    process = subprocess.Popen([sys.executable, *command], cwd=ROOT, env={**os.environ, **settings, **environment})
+    try:
+        yield process
+    finally:
+        ended(process)
+
+
+async def ask(port: int, path: str, method: str = "GET", body: bytes = b"") -> Answer:
+    """One request on a connection of its own."""
+    connection = await Connection.open(port)
+    try:
+        await connection.ask(path, method, body, "Content-Type: application/json\r\n" if body else "")
+        return await connection.answer()
+    finally:
+        connection.hang_up()
