@@ -183,9 +183,9 @@ async def sleep(seconds: float, note: str = "") -> str:
 
 
 @task(name="sample.sleep_in_side_thread")
-async def sleep_in_side_thread(seconds: float) -> None:
+async def sleep_in_side_thread(path: str, seconds: float) -> None:
     """Sleeps where no cancellation reaches: the coroutine ends, the thread does not."""
-    await asyncio.to_thread(time.sleep, seconds)
+    await asyncio.to_thread(leave_mark.func, path, seconds)
 
 
 @task(name="sample.stop_early")

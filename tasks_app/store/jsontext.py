@@ -19,6 +19,7 @@ def to_json(value: Any, what: str, limit: int | None = None) -> str:
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         size = len(text.encode("utf-8"))
+        has_nul = _NUL in text and _holds_nul(value)
     except TypeError as error:
         raise NotJson(
             f"{what} is not JSON: {error}. Return dicts, lists, strings, numbers, booleans or None."
@@ -35,7 +36,7 @@ def to_json(value: Any, what: str, limit: int | None = None) -> str:
         raise NotJson(
             f"{what} is {size:,} bytes of JSON; the limit is {limit:,}. Store it elsewhere and return a reference."
         )
-    if _NUL in text and _holds_nul(value):
+    if has_nul:
         raise NotJson(f"{what} contains the NUL character, which Postgres can't store; remove it.")
     return text
 

@@ -62,11 +62,8 @@ class Listener(Loop):
         self._echo = f"asyncpoll_echo_{secrets.token_hex(8)}"
         self._connection: AsyncConnection | None = None
         self._alive_at = 0.0
-
-    @property
-    def is_connected(self) -> bool:
+        self.is_connected = False
         """True while LISTEN is in force, as far as the last echo tells."""
-        return self._connection is not None
 
     async def stop(self, within: float = 2.0) -> None:
         """Stop listening and close the connection."""
@@ -101,6 +98,7 @@ class Listener(Loop):
         except BaseException:
             self._drop()
             raise
+        self.is_connected = True
         emit("listener.connected", application=self._application)
         return connection
 
@@ -129,6 +127,7 @@ class Listener(Loop):
         _shut_socket(connection)
 
     def _drop(self) -> None:
+        self.is_connected = False
         connection, self._connection = self._connection, None
         if connection is not None:
             # Not close(), which may wait for the dead server.

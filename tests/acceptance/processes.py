@@ -40,14 +40,18 @@ def worker(database_url: str, *options: str) -> Iterator[subprocess.Popen[bytes]
 
 
 @contextmanager
-def started(command: list[str], database_url: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+def started(
+    command: list[str], database_url: str, **environment: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """A Python process of the project, ended with everything it started."""
     settings = {
         "DATABASE_URL": database_url,
         "DJANGO_SETTINGS_MODULE": "tests.settings",
         "ASYNCPOLL_ANONYMOUS": "1",
     }
-    process = subprocess.Popen([sys.executable, *command], cwd=ROOT, env={**os.environ, **settings, **environment})
+    process = subprocess.Popen(
+        [sys.executable, *command], cwd=ROOT, env={**os.environ, **settings, **environment}
+    )
     try:
         yield process
     finally:
@@ -58,7 +62,9 @@ async def ask(port: int, path: str, method: str = "GET", body: bytes = b"") -> A
     """One request on a connection of its own."""
     connection = await Connection.open(port)
     try:
-        await connection.ask(path, method, body, "Content-Type: application/json\r\n" if body else "")
+        await connection.ask(
+            path, method, body, "Content-Type: application/json\r\n" if body else ""
+        )
         return await connection.answer()
     finally:
         connection.hang_up()

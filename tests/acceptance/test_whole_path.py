@@ -27,7 +27,9 @@ AT_ONCE = 250
 
 async def submitted(port, task="sample.add", **kwargs):
     """Submit, and give the task's id."""
-    answer = await ask(port, "/api/v1/tasks", "POST", json.dumps({"task": task, "kwargs": kwargs}).encode())
+    answer = await ask(
+        port, "/api/v1/tasks", "POST", json.dumps({"task": task, "kwargs": kwargs}).encode()
+    )
     assert answer.status == 202, answer.body
     return answer.json["task_id"]
 
@@ -48,7 +50,13 @@ async def test_a_submitted_task_is_run_and_its_end_answers_the_held_poll(kind, d
     """Under every server."""
     with server(kind, database_url) as (port, _), worker(database_url):
         answers = await followed(port, await submitted(port, a=2, b=40))
-    assert answers[-1] == {**answers[-1], "status": "SUCCESS", "outcome": "TERMINAL", "result": 42, "version": 3}
+    assert answers[-1] == {
+        **answers[-1],
+        "status": "SUCCESS",
+        "outcome": "TERMINAL",
+        "result": 42,
+        "version": 3,
+    }
 
 
 async def test_the_demo_task_reports_each_stage_and_a_true_result(database_url):
@@ -68,7 +76,10 @@ async def test_an_unwrapped_django_application_answers_correctly(database_url):
         answers = await followed(port, await submitted(port, a=1))
         assert answers[-1]["result"] == 2
         missing = await ask(port, f"/api/v1/tasks/{new_task_id()}/long_poll")
-        assert (missing.status, missing.headers["content-type"]) == (404, "application/problem+json")
+        assert (missing.status, missing.headers["content-type"]) == (
+            404,
+            "application/problem+json",
+        )
 
 
 async def hang_up_often(port, task_id):
@@ -88,7 +99,10 @@ async def hang_up_often(port, task_id):
 
 async def test_five_thousand_hang_ups_leave_a_server_process_as_it_was(database_url):
     """Nothing is held, and threads, sockets and database connections are where they were."""
-    with server("daphne", database_url) as (port, pid), psycopg.connect(database_url, autocommit=True) as database:
+    with (
+        server("daphne", database_url) as (port, pid),
+        psycopg.connect(database_url, autocommit=True) as database,
+    ):
         task_id = await submitted(port, a=1)
         process = psutil.Process(pid)
 
@@ -98,7 +112,13 @@ async def test_five_thousand_hang_ups_leave_a_server_process_as_it_was(database_
             ).fetchone()
 
         def sockets():
-            return len([seen for seen in process.net_connections() if seen.status == psutil.CONN_ESTABLISHED])
+            return len(
+                [
+                    seen
+                    for seen in process.net_connections()
+                    if seen.status == psutil.CONN_ESTABLISHED
+                ]
+            )
 
         before = (process.num_threads(), connections())
         await hang_up_often(port, task_id)
@@ -108,7 +128,9 @@ async def test_five_thousand_hang_ups_leave_a_server_process_as_it_was(database_
             return held == 0 and sockets() <= 8 and (process.num_threads(), connections()) <= before
 
         await aeventually(is_as_before)
-        held = asyncio.ensure_future(ask(port, f"/api/v1/tasks/{task_id}/long_poll?client_known_version=1"))
+        held = asyncio.ensure_future(
+            ask(port, f"/api/v1/tasks/{task_id}/long_poll?client_known_version=1")
+        )
         cancelled = await ask(port, f"/api/v1/tasks/{task_id}/cancel", "POST")
         assert cancelled.json["status"] == "CANCELLED"
         assert (await held).json["outcome"] == "TERMINAL"
@@ -137,6 +159,8 @@ async def test_five_thousand_hang_ups_leave_no_waiter_and_no_task(service):
         assert await current_service() is service
         before = len(asyncio.all_tasks())
         await hang_up_often(port, task.id)
-        await aeventually(lambda: (admission.held, admission.inside, service.hub.waiting) == (0, 0, 0))
+        await aeventually(
+            lambda: (admission.held, admission.inside, service.hub.waiting) == (0, 0, 0)
+        )
         await aeventually(lambda: len(asyncio.all_tasks()) <= before)
         assert service.pool.stats.get("requests_waiting", 0) == 0

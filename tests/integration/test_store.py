@@ -6,6 +6,7 @@ import json
 import uuid
 from dataclasses import replace
 
+import psycopg
 import pytest
 from django.db import IntegrityError, connection, transaction
 
@@ -22,6 +23,7 @@ from tasks_app.store import (
     claim,
     commit,
     delete,
+    dsn,
     enqueue,
     heartbeat,
     promote,
@@ -217,7 +219,7 @@ class TestLeases:
     def expire(self, task_id):
         with connection.cursor() as cursor:
             cursor.execute(
-                "UPDATE tasks_app_task SET lease_expires_at = now() - interval '1 s' WHERE id = %s",
+                "UPDATE tasks_app_task SET lease_expires_at = now() - interval '2 s' WHERE id = %s",
                 [task_id],
             )
 
@@ -227,6 +229,20 @@ class TestLeases:
         mine, other = claimed(1) + claimed(1, worker=uuid.uuid4())
         answer = run(heartbeat(self.facts, [(mine.id, 1), (other.id, 1), (mine.id, 7)], 15.0))
         assert answer == {(mine.id, 1): False}
+
+    @pytest.mark.django_db(transaction=True)
+    def test_a_row_that_somebody_locked_costs_no_other_its_lease(self):
+        """A long transaction in the admin must not stall a worker's heartbeat."""
+        first, second = enqueued(2)
+        claimed()
+        before = {row.id: row.lease_expires_at for row in Task.objects.all()}
+        with psycopg.connect(**dsn.parameters("test")) as stranger:
+            stranger.execute("SELECT 1 FROM tasks_app_task WHERE id = %s FOR UPDATE", [first])
+            answer = run(heartbeat(self.facts, [(first, 1), (second, 1)], 30.0))
+        assert answer.keys() == {(first, 1), (second, 1)}
+        after = {row.id: row.lease_expires_at for row in Task.objects.all()}
+        assert after[first] == before[first]
+        assert after[second] > before[second]
 
     def test_a_heartbeat_brings_the_news_of_a_cancel(self):
         """In case the notification was lost."""

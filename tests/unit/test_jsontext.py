@@ -53,7 +53,10 @@ def test_a_value_that_contains_itself_and_one_too_deep_are_refused():
     deep: list = []
     for _ in range(200_000):
         deep = [deep]
-    for value in (circle, deep):
+    deep_nul: list = ["\x00"]
+    for _ in range(900):
+        deep_nul = [deep_nul]
+    for value in (circle, deep, deep_nul):
         with pytest.raises(NotJson, match="circular and very deep"):
             to_json(value, "The result")
 

@@ -8,7 +8,8 @@ expired AS MATERIALIZED (
     END AS status,
     least(%(retry_max)s, %(retry_base)s * power(2, least(t.failures, 30))) * random() AS delay
     FROM tasks_app_task t
-    WHERE t.status = 'RUNNING' AND t.lease_expires_at < clock_timestamp()
+    -- An attempt that ends at its deadline, where its lease ends too, has a second to say so itself.
+    WHERE t.status = 'RUNNING' AND t.lease_expires_at < clock_timestamp() - interval '1 second'
     ORDER BY t.lease_expires_at
     LIMIT %(limit)s
     FOR UPDATE SKIP LOCKED

@@ -1,0 +1,68 @@
+"""`manage.py runworker`: run tasks until told to stop."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from tasks_app.observers import logs
+from tasks_app.upkeep import Upkeep
+from tasks_app.worker.main import run_worker
+from tasks_app.worker.process import Options
+from tasks_app.worker.supervisor import supervise
+
+
+class Command(BaseCommand):
+    """Parses arguments and nothing else."""
+
+    help = (
+        "Run tasks. SIGTERM or Ctrl-C: claim no more, let running tasks finish within --grace, give back the rest; "
+        "a second signal gives back at once."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the options."""
+        parser.add_argument(
+            "--queues", type=_names, help="comma-separated; every queue if not given"
+        )
+        parser.add_argument(
+            "--concurrency", type=_count, default=20, help="tasks at once, per process (20)"
+        )
+        parser.add_argument("--processes", type=_count, default=1, help="worker processes (1)")
+        parser.add_argument(
+            "--grace", type=_seconds, default=30.0, help="seconds for running tasks at the end (30)"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run until a signal."""
+        logs.install()
+        logs.ensure_shown()
+        if options["processes"] > 1:
+            supervise(options["processes"], options["grace"])
+        else:
+            run_worker(Options(options["queues"], options["concurrency"], options["grace"]), Upkeep)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise ArgumentTypeError(f"{text!r} names no queue; write --queues a,b")
+    return names
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 86_400:
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to 86400")
+    return seconds

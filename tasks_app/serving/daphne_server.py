@@ -1,0 +1,175 @@
+"""daphne as a library, with an end that no client notices. Importing this installs Twisted's asyncio reactor."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+from daphne.server import Server  # before anything of Twisted's, or another reactor is installed
+from twisted.internet import defer, reactor
+from twisted.python.failure import Failure
+
+from tasks_app.serving.body import ARRIVAL_SECONDS
+from tasks_app.serving.channel import Channel
+from tasks_app.serving.problems import TOO_SLOW
+from tasks_app.serving.sockets import BACKLOG
+from tasks_app.serving.wiring import Wiring
+
+KEEP_ALIVE_SECONDS = 75
+"""How long a connection may idle: longer than balancers keep theirs, so that it is they who close."""
+
+# A balancer needs a moment to see that readiness has turned false; clients without one are better accepted than refused.
+_STILL_ACCEPTING_SECONDS = 1.0
+# Counted from the signal. Half-sent requests and slow views have until then.
+_DRAIN_SECONDS = 2.2
+_FLUSH_SECONDS = 0.3
+_STOP_SECONDS = 1.0
+_LOOK_EVERY_SECONDS = 0.02
+
+
+class DrainingServer(Server):
+    """Serves on the listening socket `fd`, which it owns from now on, until SIGTERM, SIGINT or `begin_drain()`."""
+
+    def __init__(
+        self, application: Any, fd: int, wiring: Wiring, when_ready: Callable[[], object]
+    ) -> None:
+        super().__init__(
+            application,
+            endpoints=[f"fd:fileno={fd}"],
+            signal_handlers=False,
+            http_timeout=None,
+            ready_callable=self._ready,
+            server_name="",
+        )
+        self.failure: BaseException | None = None
+        self.channels: set[Channel] = set()
+        self._wiring = wiring
+        self._when_ready = when_ready
+        self._ports: list[Any] = []
+        self._drain: asyncio.Task[None] | None = None
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop under the reactor."""
+        return reactor._asyncioEventloop
+
+    def begin_drain(self) -> None:
+        """Answer what is held, let everybody leave, and stop. Again does nothing."""
+        if self._drain is None:
+            self._drain = self.loop.create_task(self._drain_and_stop())
+
+    def _ready(self) -> None:
+        """Called when factory and port exist and before the first connection is accepted."""
+        self.http_factory.timeOut = KEEP_ALIVE_SECONDS
+        self.http_factory.protocol = Channel
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self.loop.add_signal_handler(number, self.begin_drain)
+        self._starting = self.loop.create_task(self._start())
+
+    async def _start(self) -> None:
+        try:
+            await self._wiring.start()
+        except Exception as error:
+            self.failure = error
+            self.stop()
+        else:
+            self._when_ready()
+
+    # What daphne calls, and does otherwise
+
+    def listen_success(self, port: Any) -> None:
+        """Keep the port: daphne can't close it."""
+        self._ports.append(port)
+        super().listen_success(port)
+
+    def listen_error(self, failure: Failure) -> None:
+        """Keep the reason: daphne only logs it."""
+        self.failure = failure.value
+        self.stop()
+
+    async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        """Close the connection after an answer that says so: Twisted only heeds what the request says."""
+        channel = getattr(protocol, "channel", None)
+        if isinstance(channel, Channel):
+            if channel.refused:
+                return
+            if message["type"] == "http.response.start" and _says_close(message):
+                protocol.responseHeaders.removeHeader(b"connection")
+                channel.persistent = False
+        await super().handle_reply(protocol, message)
+
+    def timeout_checker(self) -> None:
+        """Cut off what arrives too slowly. Twisted's own timer starts again with each byte."""
+        super().timeout_checker()
+        for channel in self._open_channels():
+            if channel.arriving_for() > ARRIVAL_SECONDS:
+                channel.refuse(TOO_SLOW)
+
+    def kill_all_applications(self) -> defer.Deferred[Any]:
+        """Cancel what still runs and wait for it, but not for ever; daphne's own trips over half-read requests."""
+        running = [
+            application
+            for details in self.connections.values()
+            if (application := details.get("application_instance")) and not application.done()
+        ]
+        for application in running:
+            application.cancel()
+        if not running:
+            return defer.succeed(None)
+        return defer.Deferred.fromFuture(
+            asyncio.ensure_future(asyncio.wait(running, timeout=_STOP_SECONDS))
+        )
+
+    # The drain
+
+    async def _drain_and_stop(self) -> None:
+        began = time.monotonic()
+        try:
+            self._wiring.drain.begin_drain()
+            await asyncio.sleep(_STILL_ACCEPTING_SECONDS)
+            self._stop_accepting()
+            await _until(
+                lambda: all(c.is_idle for c in self._open_channels()), by=began + _DRAIN_SECONDS
+            )
+            for channel in self._open_channels():
+                channel.turn_out()
+            await _until(lambda: not self._open_channels(), by=time.monotonic() + _FLUSH_SECONDS)
+            await asyncio.wait({asyncio.ensure_future(self._wiring.stop())}, timeout=_STOP_SECONDS)
+        finally:
+            self.stop()
+
+    def _stop_accepting(self) -> None:
+        """Close the ports in the same tick that finds their queues empty: the kernel resets whoever is left in one."""
+        for port in self._ports:
+            port.stopReading()
+            for _ in range(BACKLOG):
+                if not _has_queue(port.socket):
+                    break
+                port.doRead()
+            port.connectionLost(Failure(ConnectionAbortedError()))
+
+    def _open_channels(self) -> list[Channel]:
+        self.channels = {channel for channel in self.channels if not channel.is_upgraded}
+        return list(self.channels)
+
+
+async def _until(fact: Callable[[], bool], by: float) -> None:
+    while not fact() and time.monotonic() < by:  # noqa: ASYNC110 - Twisted sets no event of ours
+        await asyncio.sleep(_LOOK_EVERY_SECONDS)
+
+
+def _says_close(message: dict[str, Any]) -> bool:
+    return any(
+        name.lower() == b"connection" and b"close" in value.lower()
+        for name, value in message.get("headers", ())
+    )
+
+
+def _has_queue(listener: Any) -> bool:
+    poll = select.poll()
+    poll.register(listener, select.POLLIN)
+    return any(events & select.POLLIN for _, events in poll.poll(0))

@@ -1,0 +1,60 @@
+"""The ASGI application: holds are served the lean way, everything else as Django does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import django
+from django.core.handlers.asgi import ASGIHandler
+
+from tasks_app.serving.lean import LeanHandler, lean_match
+from tasks_app.serving.lifespan import Lifespan
+from tasks_app.serving.wiring import Wiring, process_wiring
+
+
+def get_asgi_application() -> AsyncpollHandler:
+    """Django's ASGI application, with views of asyncpoll served the lean way. For a project's asgi.py."""
+    django.setup(set_prefix=False)
+    return AsyncpollHandler(process_wiring())
+
+
+class AsyncpollHandler(ASGIHandler):
+    """Serves a whole Django project. While it drains, every answer closes its connection."""
+
+    holds_without_threads = True
+    """What the system check looks for in ASGI_APPLICATION."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        super().__init__()
+        self.wiring = wiring
+        self._lean = LeanHandler()
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        """Serve one ASGI scope. Anything but HTTP and lifespan raises ValueError, as in Django."""
+        if scope["type"] == "lifespan":
+            await Lifespan(self.wiring).run(receive, send)
+            return
+        if scope["type"] == "http":
+            send = self._closing_while_draining(scope, send)
+            match = lean_match(scope)
+            if match is not None:
+                await self._lean.answer(match, scope, receive, send)
+                return
+        await super().__call__(scope, receive, send)
+
+    def _closing_while_draining(self, scope: dict[str, Any], send: Any) -> Any:
+        if not scope.get("http_version", "1.1").startswith("1"):
+            return send  # HTTP/2 has no such header
+        drain = self.wiring.drain
+
+        async def send_and_close(message: dict[str, Any]) -> None:
+            if drain.draining and message["type"] == "http.response.start":
+                message = {**message, "headers": _closing(message.get("headers", ()))}
+            await send(message)
+
+        return send_and_close
+
+
+def _closing(headers: Any) -> list[tuple[bytes, bytes]]:
+    others = [(name, value) for name, value in headers if name.lower() != b"connection"]
+    return [*others, (b"Connection", b"close")]

@@ -1,0 +1,104 @@
+"""What `manage.py serve` does, in one process or as the parent of several."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.utils.autoreload import get_child_arguments
+from django.utils.module_loading import import_string
+
+from tasks_app import conf
+from tasks_app.errors import ConfigurationError
+from tasks_app.serving import limits
+from tasks_app.serving.handler import get_asgi_application
+from tasks_app.serving.processes import READY, Parent
+from tasks_app.serving.sockets import listen, listen_slots, url_of
+from tasks_app.serving.wiring import wiring_of
+
+Say = Callable[[str], object]
+
+
+def serve(host: str, port: int, processes: int, say: Say) -> None:
+    """Serve on `host` and `port` until SIGTERM or SIGINT. Raises ConfigurationError if that can't be."""
+    _raise_open_files(say)
+    if processes == 1:
+        listener = listen(host, port)
+        url = url_of(listener)
+        _run(listener.detach(), lambda: say(_serving_on(url, 1)))
+        return
+    listeners = listen_slots(host, port, processes)
+    url = url_of(listeners[0])
+    parent = Parent(get_child_arguments(), listeners, lambda: say(_serving_on(url, processes)))
+    asyncio.run(parent.run())
+
+
+def serve_child(fd: int, leash: int) -> None:
+    """Serve on the listening socket `fd` until SIGTERM, or until the parent at the other end of `leash` has died."""
+    leash_socket = socket.socket(fileno=leash)
+    _run(fd, lambda: leash_socket.send(READY), leash_socket)
+
+
+def serve_socket(fd: int, say: Say) -> None:
+    """Serve on a listening socket that was inherited, for example from systemd."""
+    _raise_open_files(say)
+    _run(fd, lambda: say(f"Serving on file descriptor {fd}."))
+
+
+def _run(fd: int, when_ready: Callable[[], object], leash: socket.socket | None = None) -> None:
+    application = _application()
+    wiring = wiring_of(application)
+    wiring.drain.limit_to(limits.raise_open_files(conf.current().MAX_HELD))
+    _quieten()
+    # Its import installs the reactor, which nothing but a serving process should have.
+    from tasks_app.serving.daphne_server import DrainingServer
+
+    server = DrainingServer(application, fd, wiring, when_ready)
+    if leash is not None:
+        server.loop.add_reader(leash, _follow, server, leash)
+    server.run()
+    if isinstance(server.failure, OSError):
+        raise ConfigurationError(
+            f"Nothing can be served on file descriptor {fd} ({server.failure}); pass a listening socket."
+        ) from server.failure
+    if server.failure is not None:
+        raise server.failure
+
+
+def _follow(server: Any, leash: socket.socket) -> None:
+    """The parent never writes, so this is its end."""
+    server.loop.remove_reader(leash)
+    server.begin_drain()
+
+
+def _application() -> Any:
+    path = getattr(settings, "ASGI_APPLICATION", None)
+    if not path:
+        return get_asgi_application()
+    try:
+        return import_string(path)
+    except ImportError as error:
+        raise ConfigurationError(
+            f"ASGI_APPLICATION is {path!r}, which can't be imported ({error}); "
+            "name the application of your asgi.py, for example 'mysite.asgi.application'."
+        ) from error
+
+
+def _raise_open_files(say: Say) -> None:
+    most_held = conf.current().MAX_HELD
+    warning = limits.shortage(limits.raise_open_files(most_held), most_held)
+    if warning:
+        say(warning)
+
+
+def _quieten() -> None:
+    """daphne tells of each endpoint; the address is said once, by us."""
+    logging.getLogger("daphne.server").setLevel(logging.WARNING)
+
+
+def _serving_on(url: str, processes: int) -> str:
+    return f"Serving on {url}" + (f" with {processes} processes." if processes > 1 else ".")

@@ -1,0 +1,43 @@
+"""What serving needs from the rest: whom to drain, and what to start before and stop after the requests."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tasks_app.hold.admission import admission
+from tasks_app.wakeup.service import start_service, stop_service
+
+
+class Drainable(Protocol):
+    """Whoever holds requests in this process."""
+
+    draining: bool
+    """True from the first `begin_drain()` on."""
+
+    def begin_drain(self) -> None:
+        """Answer every held request and hold no more. Called on the event loop; again does nothing."""
+
+    def limit_to(self, most: int) -> None:
+        """Hold at most so many requests at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What a handler and its server drain, start and stop."""
+
+    drain: Drainable
+    start: Callable[[], Awaitable[None]]
+    stop: Callable[[], Awaitable[None]]
+
+
+def process_wiring() -> Wiring:
+    """The admission and the wake-ups of this process."""
+    return Wiring(drain=admission, start=start_service, stop=stop_service)
+
+
+def wiring_of(application: Any) -> Wiring:
+    """What `application` was made with; the process's own when other middleware is wrapped around it."""
+    wiring = getattr(application, "wiring", None)
+    return wiring if isinstance(wiring, Wiring) else process_wiring()

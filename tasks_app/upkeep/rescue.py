@@ -1,0 +1,33 @@
+"""Gives tasks whose worker has stopped answering to another attempt."""
+
+from __future__ import annotations
+
+from tasks_app import conf
+from tasks_app.events import emit
+from tasks_app.loops import Loop
+from tasks_app.store import rescue
+from tasks_app.store.pool import Pool
+
+_BATCH = 500
+# A short lease shall not wait longer for its rescuer than it lasted; an index scan that finds nothing is cheap.
+_EVERY_SECONDS = 1.0
+
+
+class Rescue(Loop):
+    """Looks for expired leases once a second. Two processes never rescue the same task: locked rows are skipped."""
+
+    name = "rescue"
+
+    def __init__(self, pool: Pool) -> None:
+        super().__init__()
+        self._pool = pool
+
+    async def step(self) -> float:
+        """Rescue once; a full batch is followed by the next at once."""
+        settings = conf.current()
+        rescued = await self._pool.run(
+            rescue(_BATCH, settings.RETRY_BASE_SECONDS, settings.RETRY_MAX_SECONDS)
+        )
+        for task in rescued:
+            emit("task.rescued", id=task.id, status=task.status, version=task.version)
+        return 0.0 if len(rescued) == _BATCH else _EVERY_SECONDS

@@ -1,0 +1,130 @@
+"""One attempt at one task: what `current_task()` gives to the task, and what the executor keeps of it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+from uuid import UUID
+
+from tasks_app import conf
+from tasks_app.store import Claimed, Milestone
+from tasks_app.worker.milestones import fold, progress_milestone, window_seconds
+from tasks_app.worker.outcome import Fate
+
+# Of the milestones a task may have, its last report and its end have a place of their own.
+_RESERVED_EVENTS = 2
+
+
+class Attempt:
+    """Made on the event loop, which alone changes it; `report`, `cancelled` and `take_report` work from any thread.
+
+    `lease_until` is a reading of time.monotonic().
+    """
+
+    __slots__ = (
+        "_budget",
+        "_loop",
+        "_mutex",
+        "_next_report_at",
+        "_publish",
+        "_unpublished",
+        "_window_open",
+        "cancel_asked",
+        "claimed",
+        "fate",
+        "is_over",
+        "lease_until",
+        "started_at",
+        "task",
+        "timer",
+    )
+
+    def __init__(
+        self,
+        claimed: Claimed,
+        loop: asyncio.AbstractEventLoop,
+        publish: Callable[[Attempt, Milestone], None],
+        lease_until: float,
+    ) -> None:
+        self.claimed = claimed
+        self.lease_until = lease_until
+        self.started_at = loop.time()
+        self.cancel_asked = claimed.cancel_requested
+        self.fate: Fate | None = None
+        self.is_over = False
+        self.task: asyncio.Task[None] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        self._loop = loop
+        self._publish = publish
+        self._mutex = threading.Lock()
+        self._unpublished: Milestone | None = None
+        self._window_open = False
+        self._next_report_at = 0.0
+        self._budget = conf.current().MAX_EVENTS - claimed.version - _RESERVED_EVENTS
+
+    @property
+    def id(self) -> UUID:
+        """The task's id."""
+        return self.claimed.id
+
+    @property
+    def name(self) -> str:
+        """The task's declared name."""
+        return self.claimed.name
+
+    @property
+    def owner(self) -> str:
+        """Whom the task belongs to."""
+        return self.claimed.owner
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is, from 1."""
+        return self.claimed.attempt
+
+    @property
+    def cancelled(self) -> bool:
+        """True once the task was asked to stop, or its result no longer counts."""
+        return self.cancel_asked or self.fate is not None
+
+    def report(
+        self, progress: float | None = None, message: str = "", data: dict[str, Any] | None = None
+    ) -> None:
+        """Make a milestone visible, as `CurrentTask.report` promises."""
+        milestone = progress_milestone(progress, message, data)
+        with self._mutex:
+            self._unpublished = fold(self._unpublished, milestone)
+            if self._window_open or self.is_over:
+                return
+            self._window_open = True
+        # The loop is closed once the worker has gone; then nobody is left to tell.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._await_window)
+
+    def take_report(self) -> Milestone | None:
+        """What was reported and not published yet; it is the caller's to publish."""
+        with self._mutex:
+            milestone, self._unpublished = self._unpublished, None
+            self._window_open = False
+            return milestone
+
+    def _await_window(self) -> None:
+        wait = self._next_report_at - self._loop.time()
+        if wait > 0:
+            self._loop.call_later(wait, self._publish_report)
+        else:
+            self._publish_report()
+
+    def _publish_report(self) -> None:
+        # Past the budget reports only fold, until the outcome takes the last one along.
+        if self.is_over or self.fate is not None or self._budget <= 0:
+            return
+        milestone = self.take_report()
+        if milestone is not None:
+            self._budget -= 1
+            now = self._loop.time()
+            self._next_report_at = now + window_seconds(now - self.started_at)
+            self._publish(self, milestone)

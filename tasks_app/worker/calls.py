@@ -1,0 +1,73 @@
+"""Calling a task's function: in a thread or on the loop, with clean database connections, never raising."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import Context
+from typing import Any
+
+from asgiref.sync import SyncToAsync, ThreadSensitiveContext
+from django.db import close_old_connections, connections
+
+from tasks_app import conf
+from tasks_app.store import Claimed
+from tasks_app.worker.outcome import Ending, raised, returned
+
+
+def arguments(claimed: Claimed) -> tuple[list[Any], dict[str, Any]]:
+    """The stored arguments as the function gets them."""
+    return json.loads(claimed.args), json.loads(claimed.kwargs)
+
+
+def call(claimed: Claimed, func: Callable[..., Any]) -> Ending:
+    """Call a sync function. Whatever it raises, SystemExit included, is the end of this attempt only."""
+    try:
+        args, kwargs = arguments(claimed)
+        value = func(*args, **kwargs)
+    except BaseException as error:
+        return raised(error)
+    return returned(claimed.name, value, conf.current().MAX_RESULT_BYTES)
+
+
+async def acall(claimed: Claimed, func: Callable[..., Any]) -> Ending:
+    """`call` for a coroutine function. A cancellation is an ending like any other."""
+    try:
+        args, kwargs = arguments(claimed)
+        value = await func(*args, **kwargs)
+    except BaseException as error:
+        return raised(error)
+    return returned(claimed.name, value, conf.current().MAX_RESULT_BYTES)
+
+
+def call_in_thread(context: Context, claimed: Claimed, func: Callable[..., Any]) -> Ending:
+    """`call` in a thread of the worker's: database connections that died or aged meanwhile are not used again."""
+    try:
+        close_old_connections()
+    except Exception as error:
+        return raised(error)
+    ending = context.run(call, claimed, func)
+    with suppress(Exception):
+        close_old_connections()
+    return ending
+
+
+class OwnThread:
+    """Gives the sync calls of one async attempt (Django's async ORM makes them) a thread of their own, on demand.
+
+    Without it all attempts of the process would share one thread, whose connection nobody could clean up.
+    """
+
+    __slots__ = ("_context",)
+
+    def __init__(self) -> None:
+        self._context = ThreadSensitiveContext()
+        SyncToAsync.thread_sensitive_context.set(self._context)
+
+    def end(self) -> None:
+        """Close the thread's connections, in that thread, and let it go; a call that still runs is not waited for."""
+        executor = SyncToAsync.context_to_thread_executor.pop(self._context, None)
+        if executor is not None:
+            executor.submit(connections.close_all)
+            executor.shutdown(wait=False)

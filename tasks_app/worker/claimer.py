@@ -1,0 +1,88 @@
+"""Claims as many tasks as there are free slots, as soon as there may be some."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from uuid import UUID
+
+from tasks_app import conf
+from tasks_app.events import emit
+from tasks_app.loops import Loop
+from tasks_app.store import claim
+from tasks_app.store.pool import Pool
+from tasks_app.worker.executor import Executor
+from tasks_app.worker.held import Held
+
+
+class Claimer(Loop):
+    """Feeds the executor. `queues` None means every queue."""
+
+    name = "claimer"
+
+    def __init__(
+        self,
+        pool: Pool,
+        worker: UUID,
+        queues: Sequence[str] | None,
+        held: Held,
+        executor: Executor,
+    ) -> None:
+        super().__init__()
+        self._pool = pool
+        self._worker = worker
+        self._queues = queues
+        self._held = held
+        self._executor = executor
+        # True while more tasks may be ready than the last claim took.
+        self._hungry = True
+        self._retired = False
+        self._at_rest = asyncio.Event()
+        self._at_rest.set()
+        held.on_room = self._room
+
+    def work_offered(self, queue: str | None = None) -> None:
+        """There may be work on `queue` (None: anywhere)."""
+        if queue is None or self._queues is None or queue in self._queues:
+            self._hungry = True
+            self.wake()
+
+    async def retire(self, within: float) -> None:
+        """Claim no more. A claim that is on its way is let arrive, or its tasks would be stranded."""
+        self._retired = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._at_rest.wait()
+        await self.stop()
+
+    async def step(self) -> float:
+        """Claim once. While claims come back full the next follows at once; else it waits to be woken, or a poll."""
+        free = 0 if self._retired else self._held.free
+        if free:
+            self._at_rest.clear()
+            try:
+                await self._claim(free)
+            finally:
+                self._at_rest.set()
+        return 0.0 if self._hungry and self._held.free else conf.current().WORKER_POLL_SECONDS
+
+    async def _claim(self, free: int) -> None:
+        settings = conf.current()
+        lease_until = time.monotonic() + settings.LEASE_SECONDS
+        self._executor.expect()
+        # A notification that arrives while the claim is out makes it True again.
+        self._hungry = False
+        batch = await self._pool.run(
+            claim(self._worker, free, self._queues, settings.LEASE_SECONDS)
+        )
+        if batch:
+            emit("task.claimed", count=len(batch), asked=free)
+        if len(batch) >= free:
+            self._hungry = True
+        self._executor.accept(batch, lease_until)
+
+    def _room(self) -> None:
+        if self._hungry:
+            self.wake()

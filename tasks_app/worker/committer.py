@@ -1,0 +1,212 @@
+"""Group commit: whatever has gathered is written in one statement, the moment the previous write returned."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple, cast
+from uuid import UUID
+
+import psycopg
+
+from asyncpoll.contract import Status
+from tasks_app.errors import StoreUnavailable
+from tasks_app.events import emit
+from tasks_app.loops import Loop
+from tasks_app.store import Change, Committed, commit
+from tasks_app.store.pool import Pool
+from tasks_app.worker.attempt import Attempt
+from tasks_app.worker.held import Held
+from tasks_app.worker.milestones import join
+from tasks_app.worker.outcome import poisoned
+
+# Large enough that the statement's own cost no longer shows, small enough that its locks don't last.
+_MOST_CHANGES = 500
+# Bounds the memory of one statement; a single change may exceed it.
+_MOST_CHARACTERS = 4_000_000
+_LONG_SECONDS = 3600.0
+
+
+class Entry(NamedTuple):
+    """A change, and the attempt that it is of."""
+
+    attempt: Attempt
+    change: Change
+
+
+class Committer(Loop):
+    """Takes changes from `offer` and commits them. `on_fenced` hears of an attempt that was fenced off; `on_delay` of
+    the seconds until a retry that was committed is due."""
+
+    name = "committer"
+
+    def __init__(
+        self,
+        pool: Pool,
+        worker: UUID,
+        held: Held,
+        on_fenced: Callable[[Attempt], None],
+        on_delay: Callable[[float], None],
+    ) -> None:
+        super().__init__()
+        self._pool = pool
+        self._worker = worker
+        self._held = held
+        self._on_fenced = on_fenced
+        self._on_delay = on_delay
+        self._gathered: dict[UUID, Entry] = {}
+        self._writing: dict[UUID, Entry] = {}
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+
+    def offer(self, attempt: Attempt, change: Change) -> None:
+        """Have `change` committed soon. What one attempt offers is joined and committed in its order."""
+        self._gather(Entry(attempt, change))
+        self._quiet.clear()
+        self.wake()
+
+    async def drain(self, within: float) -> bool:
+        """Wait until all that was offered is written, at most `within` seconds; False if some is not."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._quiet.wait()
+        return self._quiet.is_set()
+
+    async def step(self) -> float:
+        """Write one batch. Raises StoreUnavailable, with nothing lost, while the database is away."""
+        if not self._gathered:
+            self._quiet.set()
+            return _LONG_SECONDS
+        self._writing = self._take()
+        try:
+            await self._write(list(self._writing.values()))
+        except StoreUnavailable as error:
+            self._put_back(error)
+            raise
+        return 0.0
+
+    def _gather(self, entry: Entry) -> None:
+        """One entry per task: changes of one attempt are joined, a newer attempt displaces an older one."""
+        attempt, change = entry
+        known = self._gathered.get(change.task_id)
+        if known is not None and known.change.attempt > change.attempt:
+            self._fence(entry)
+            return
+        if known is not None and known.attempt is attempt:
+            entry = Entry(attempt, join(known.change, change))
+        elif known is not None:
+            self._fence(known)
+        self._gathered[change.task_id] = entry
+
+    def _take(self) -> dict[UUID, Entry]:
+        batch: dict[UUID, Entry] = {}
+        characters = 0
+        for task_id, entry in self._gathered.items():
+            characters += _weight(entry.change)
+            if batch and (len(batch) >= _MOST_CHANGES or characters > _MOST_CHARACTERS):
+                break
+            batch[task_id] = entry
+        for task_id in batch:
+            del self._gathered[task_id]
+        return batch
+
+    def _put_back(self, error: StoreUnavailable) -> None:
+        """Keep what was not written for the next try, but nothing whose lease has run out."""
+        now = time.monotonic()
+        newer, self._gathered = self._gathered, {}
+        for entry in (*self._writing.values(), *newer.values()):
+            if entry.attempt.lease_until > now:
+                self._gather(entry)
+            else:
+                self._let_go(entry, error)
+        self._writing = {}
+        emit("commit.retried", size=len(self._gathered), error=error)
+
+    async def _write(self, batch: Sequence[Entry]) -> None:
+        started = time.monotonic()
+        changes = sorted((entry.change for entry in batch), key=lambda change: change.task_id.int)
+        try:
+            committed = await self._pool.run(commit(self._worker, changes))
+        except Exception as error:
+            if isinstance(error, StoreUnavailable) and not _is_refusal(error):
+                raise
+            await self._write_apart(batch, error)
+            return
+        duration_ms = (time.monotonic() - started) * 1000
+        emit("task.committed", size=len(committed), duration_ms=duration_ms)
+        self._settle(batch, committed)
+
+    async def _write_apart(self, batch: Sequence[Entry], error: Exception) -> None:
+        """Something in `batch` is refused: halve it until that is alone, and fail its task instead."""
+        if len(batch) > 1:
+            middle = len(batch) // 2
+            await self._write(batch[:middle])
+            await self._write(batch[middle:])
+            return
+        entry = batch[0]
+        emit("commit.refused", id=entry.attempt.id, name=entry.attempt.name, error=error)
+        try:
+            change = poisoned(entry.change, error.__cause__ or error)
+            committed = await self._pool.run(commit(self._worker, [change]))
+        except Exception as again:
+            if isinstance(again, StoreUnavailable) and not _is_refusal(again):
+                raise
+            self._writing.pop(entry.change.task_id, None)
+            self._let_go(entry, again)
+            return
+        self._settle([Entry(entry.attempt, change)], committed)
+        if not entry.change.ends_attempt:
+            self._on_fenced(entry.attempt)
+
+    def _settle(self, batch: Sequence[Entry], committed: Sequence[Committed]) -> None:
+        seen = {task.id for task in committed}
+        delays = []
+        for entry in batch:
+            attempt, change = entry
+            self._writing.pop(change.task_id, None)
+            if change.task_id not in seen:
+                self._fence(entry)
+            elif change.ends_attempt:
+                self._held.drop(attempt)
+                if change.status is Status.PENDING and change.delay_seconds > 0:
+                    delays.append(change.delay_seconds)
+        if delays:
+            self._on_delay(min(delays))
+
+    def _fence(self, entry: Entry) -> None:
+        attempt, change = entry
+        emit(
+            "task.fenced",
+            id=attempt.id,
+            name=attempt.name,
+            attempt=attempt.attempt,
+            status=change.status,
+        )
+        self._on_fenced(attempt)
+        self._held.drop(attempt)
+
+    def _let_go(self, entry: Entry, error: Exception) -> None:
+        attempt, change = entry
+        emit(
+            "commit.abandoned",
+            id=attempt.id,
+            name=attempt.name,
+            attempt=attempt.attempt,
+            status=change.status,
+            error=error,
+        )
+        if change.ends_attempt:
+            self._held.drop(attempt)
+
+
+def _weight(change: Change) -> int:
+    data = sum(len(milestone.data) for milestone in change.milestones if milestone.data)
+    return len(change.result or "") + len(change.traceback) + data
+
+
+def _is_refusal(error: StoreUnavailable) -> bool:
+    """True when the database did answer: a value exceeds one of its limits, which psycopg calls operational, too."""
+    cause = cast("psycopg.Error | None", error.__cause__)
+    return (getattr(cause, "sqlstate", None) or "").startswith("54")

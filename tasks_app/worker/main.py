@@ -1,0 +1,71 @@
+"""The main function of a worker process: signals in, exit out, however the tasks' own threads behave."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from tasks_app import catalogue
+from tasks_app.store.pool import Pool
+from tasks_app.worker.process import Options, Upkeep, Worker
+from tasks_app.worker.supervisor import ParentWatch
+
+# How long threads that tasks started may take to end before the process leaves without them.
+_THREADS_SECONDS = 1.0
+
+
+def run_worker(options: Options, make_upkeep: Callable[[Pool], Upkeep]) -> None:
+    """Be a worker process until SIGTERM or SIGINT; a second signal hurries."""
+    catalogue.discover()
+    asyncio.run(_work(options, make_upkeep))
+
+
+async def _work(options: Options, make_upkeep: Callable[[Pool], Upkeep]) -> None:
+    loop = asyncio.get_running_loop()
+    # Our own instead of asyncio's, which on leaving would be waited for without limit.
+    side_threads = ThreadPoolExecutor(thread_name_prefix="asyncpoll-side")
+    loop.set_default_executor(side_threads)
+    worker = Worker(options, make_upkeep)
+    watch = ParentWatch(worker.stop)
+    watch.start()
+    loop.add_signal_handler(signal.SIGTERM, worker.stop)
+    # A Ctrl-C in the terminal reaches parent and children alike, and the parent passes it on.
+    on_interrupt = _ignore if watch.has_parent else worker.stop
+    loop.add_signal_handler(signal.SIGINT, on_interrupt)
+    await worker.run()
+    await watch.stop()
+    side_threads.shutdown(wait=False, cancel_futures=True)
+    if worker.executor.stragglers or _threads_left(_THREADS_SECONDS):
+        _leave()
+
+
+def _ignore() -> None:
+    """Unlike SIG_IGN not inherited by processes that tasks start."""
+
+
+def _threads_left(within: float) -> bool:
+    """True if a thread that Python would wait for before it exits still runs after `within` seconds."""
+    deadline = time.monotonic() + within
+    waited_for = [
+        thread
+        for thread in threading.enumerate()
+        if thread is not threading.main_thread() and not thread.daemon
+    ]
+    for thread in waited_for:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return any(thread.is_alive() for thread in waited_for)
+
+
+def _leave() -> None:
+    """End the process although threads or coroutines of abandoned attempts still run; all that counts is written."""
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -1,0 +1,168 @@
+"""From what a function did to what the store is told: pure, without a clock and without I/O."""
+
+from __future__ import annotations
+
+import random
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from asyncpoll.contract import Status
+from tasks_app.conf import Conf
+from tasks_app.models.status import EventKind
+from tasks_app.models.task import MAX_NAME_LENGTH
+from tasks_app.store import ENDINGS, Change, Claimed, Milestone
+from tasks_app.store.jsontext import clean_text, to_json
+
+_ERROR_CHARACTERS = 4_000
+_TRACEBACK_CHARACTERS = 20_000
+# The message of a waiting task quotes its last error; the whole of it is in the error itself.
+_QUOTED_CHARACTERS = 300
+# 2 to this power exceeds any RETRY_MAX_SECONDS, and still is a float.
+_LARGEST_EXPONENT = 60
+
+
+class Fate(Enum):
+    """Why an attempt is over before its function is."""
+
+    TIMED_OUT = "timed out"
+    LOST = "lost"
+    RELEASED = "released"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a function ended: with `result` (JSON text) or with an error. `permanent`: another attempt is no use."""
+
+    result: str | None = None
+    error_type: str = ""
+    error_message: str = ""
+    traceback: str = ""
+    permanent: bool = False
+
+
+def returned(name: str, value: Any, limit: int) -> Ending:
+    """The function returned `value`. One that can't be stored, or has over `limit` bytes, is a permanent failure."""
+    try:
+        return Ending(to_json(value, f"The result of {name}", limit))
+    except Exception as error:
+        # Not only NotJson: a value's own methods may raise anything.
+        return Ending(error_type=type(error).__name__, error_message=_say(error), permanent=True)
+
+
+def raised(error: BaseException) -> Ending:
+    """The function raised `error`. The first frame of the traceback is the worker's own and is left out."""
+    return Ending(
+        error_type=type(error).__name__[:MAX_NAME_LENGTH],
+        error_message=_say(error),
+        traceback=_trace(error),
+    )
+
+
+def conclude(
+    claimed: Claimed,
+    ending: Ending,
+    conf: Conf,
+    *,
+    fate: Fate | None = None,
+    cancelled: bool = False,
+    jitter: Callable[[], float] = random.random,
+) -> Change | None:
+    """What an attempt that ended like that means for its task; None when the task is no longer ours to change.
+
+    A result counts, except after the time limit. Anything else is the end of a task whose cancel was asked for.
+    """
+    if fate is Fate.LOST:
+        return None
+    if fate is not Fate.TIMED_OUT and ending.result is not None:
+        return _end(claimed, Status.SUCCESS, progress=1.0, result=ending.result)
+    if cancelled and not ending.permanent:
+        return _end(claimed, Status.CANCELLED)
+    if fate is Fate.RELEASED and not ending.permanent:
+        return release(claimed)
+    if fate is Fate.TIMED_OUT:
+        ending = timed_out(claimed)
+    return _failure(claimed, ending, conf, jitter)
+
+
+def release(claimed: Claimed) -> Change:
+    """Give the task back at once; the attempt is not counted as a failure."""
+    milestone = Milestone(EventKind.RELEASED.value)
+    return Change(claimed.id, claimed.attempt, Status.PENDING, (milestone,))
+
+
+def timed_out(claimed: Claimed) -> Ending:
+    """The attempt ran longer than it may."""
+    limit = f"{claimed.timeout_seconds:g}"
+    return Ending(
+        error_type=TimeoutError.__name__,
+        error_message=f"Attempt {claimed.attempt} exceeded its time limit of {limit} s.",
+    )
+
+
+def poisoned(change: Change, error: BaseException) -> Change:
+    """Instead of a change that the database refuses: the task fails, with the database's reason."""
+    reason = f"The database refused what attempt {change.attempt} had to say: {_say(error)}"
+    return replace(
+        change,
+        status=Status.FAILED,
+        milestones=(Milestone(ENDINGS[Status.FAILED]),),
+        result=None,
+        error_type=type(error).__name__[:MAX_NAME_LENGTH],
+        error_message=reason[:_ERROR_CHARACTERS],
+        traceback="",
+        failed=True,
+        delay_seconds=0.0,
+    )
+
+
+def retry_delay(failures: int, base: float, longest: float, jitter: float) -> float:
+    """Seconds before the next attempt, exponential with full jitter.
+
+    Formula: jitter · min(longest, base · 2^failures), with `failures` before this one and `jitter` from 0 to 1.
+    """
+    return jitter * min(longest, base * 2.0 ** min(failures, _LARGEST_EXPONENT))
+
+
+def _failure(claimed: Claimed, ending: Ending, conf: Conf, jitter: Callable[[], float]) -> Change:
+    facts: dict[str, Any] = {
+        "error_type": ending.error_type,
+        "error_message": ending.error_message,
+        "traceback": ending.traceback,
+        "failed": True,
+    }
+    if ending.permanent or claimed.failures + 1 >= claimed.max_attempts:
+        return _end(claimed, Status.FAILED, **facts)
+    delay = retry_delay(claimed.failures, conf.RETRY_BASE_SECONDS, conf.RETRY_MAX_SECONDS, jitter())
+    quoted = f"{ending.error_type}: {ending.error_message}"[:_QUOTED_CHARACTERS]
+    milestone = Milestone(
+        EventKind.RETRIED.value,
+        message=f"Attempt {claimed.attempt} failed ({quoted}); the next may start in {delay:.1f} s.",
+    )
+    return Change(
+        claimed.id, claimed.attempt, Status.PENDING, (milestone,), delay_seconds=delay, **facts
+    )
+
+
+def _end(claimed: Claimed, status: Status, progress: float | None = None, **facts: Any) -> Change:
+    return Change(
+        claimed.id, claimed.attempt, status, (Milestone(ENDINGS[status], progress),), **facts
+    )
+
+
+def _say(error: BaseException) -> str:
+    try:
+        return clean_text(str(error))[:_ERROR_CHARACTERS]
+    except Exception:
+        return f"(its message can't be shown: str() of a {type(error).__name__} raises)"
+
+
+def _trace(error: BaseException) -> str:
+    inner = error.__traceback__.tb_next if error.__traceback__ else None
+    try:
+        lines = traceback.format_exception(type(error), error, inner)
+    except Exception:
+        return ""
+    return clean_text("".join(lines))[-_TRACEBACK_CHARACTERS:]

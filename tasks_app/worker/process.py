@@ -1,0 +1,152 @@
+"""One worker process: its parts wired together, started, and stopped without losing what they hold."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID, uuid4
+
+from tasks_app import catalogue
+from tasks_app.events import emit
+from tasks_app.store import WorkerFacts
+from tasks_app.store.pool import Pool, close_loop_pool
+from tasks_app.wakeup.listener import Listener
+from tasks_app.worker.attempt import Attempt
+from tasks_app.worker.claimer import Claimer
+from tasks_app.worker.committer import Committer
+from tasks_app.worker.executor import Executor
+from tasks_app.worker.hearing import WORK_CHANNEL, WorkEar
+from tasks_app.worker.held import Held
+from tasks_app.worker.leases import Heartbeat
+
+# How long stopping waits for the database where it is slow or away; what was not written then is rescued by others.
+_CLAIM_SECONDS = 4.0
+_COMMIT_SECONDS = 4.0
+_GOODBYE_SECONDS = 3.0
+
+
+class Upkeep(Protocol):
+    """Loops that look after the table; `tasks_app.upkeep.Upkeep` is one."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    async def stop(self) -> None:
+        """End."""
+
+    def due_in(self, seconds: float) -> None:
+        """A task will be due then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a worker process works. `queues` None: every queue."""
+
+    queues: tuple[str, ...] | None = None
+    concurrency: int = 20
+    grace_seconds: float = 30.0
+
+
+class Worker:
+    """Made and run on one event loop. Its id is new each time, so that nothing it left behind looks alive."""
+
+    def __init__(self, options: Options, make_upkeep: Callable[[Pool], Upkeep]) -> None:
+        self.id: UUID = uuid4()
+        self.options = options
+        self.held = Held(options.concurrency)
+        self._loop = asyncio.get_running_loop()
+        self._stopping = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._pool = Pool("worker")
+        self._upkeep = make_upkeep(self._pool)
+        self.committer = Committer(
+            self._pool, self.id, self.held, self._fenced, self._upkeep.due_in
+        )
+        self.executor = Executor(self.held, self.committer.offer)
+        self.claimer = Claimer(self._pool, self.id, options.queues, self.held, self.executor)
+        ear = WorkEar(self.claimer, self.executor)
+        self._listener = Listener("worker listener", [WORK_CHANNEL], ear)
+        self._heartbeat = Heartbeat(self._facts(), self.held, self._heard_of_leases)
+
+    async def run(self) -> None:
+        """Work until `stop()` is called, or a signal asks for it; then give back what can't be finished."""
+        await self.start()
+        await self._stopping.wait()
+        await self.shut_down()
+
+    async def start(self) -> None:
+        """Begin. A database that is away is waited for in the background."""
+        await self._pool.open()
+        self._heartbeat.start()
+        self._listener.start()
+        self.committer.start()
+        self._upkeep.start()
+        self.claimer.start()
+        emit(
+            "worker.started",
+            id=self.id,
+            pid=os.getpid(),
+            queues=self.options.queues,
+            concurrency=self.options.concurrency,
+            tasks=sum(1 for _ in catalogue.known()),
+        )
+
+    def stop(self) -> None:
+        """Ask for the end: running tasks get their grace. Asked again, they are released at once."""
+        (self._hurry if self._stopping.is_set() else self._stopping).set()
+
+    async def shut_down(self) -> None:
+        """Stop claiming, let running tasks finish within the grace, release the others, and commit all of it."""
+        emit("worker.stopping", id=self.id, running=self.held.running)
+        self.executor.drain()
+        await self.claimer.retire(within=_CLAIM_SECONDS)
+        await self._finish_or_hurry()
+        await self.executor.release()
+        written = await self.committer.drain(within=_COMMIT_SECONDS)
+        await self._upkeep.stop()
+        await self._listener.stop()
+        await self.committer.stop()
+        await asyncio.to_thread(self._heartbeat.stop, _GOODBYE_SECONDS)
+        await self._pool.close()
+        await close_loop_pool()
+        emit(
+            "worker.stopped",
+            id=self.id,
+            stragglers=self.executor.stragglers,
+            unwritten=0 if written else len(self.held.all()),
+        )
+
+    async def _finish_or_hurry(self) -> None:
+        waits = [
+            asyncio.create_task(self.held.idle.wait()),
+            asyncio.create_task(self._hurry.wait()),
+        ]
+        await asyncio.wait(
+            waits, timeout=self.options.grace_seconds, return_when=asyncio.FIRST_COMPLETED
+        )
+        for wait in waits:
+            wait.cancel()
+
+    def _fenced(self, attempt: Attempt) -> None:
+        self.executor.lose(attempt)
+
+    def _heard_of_leases(
+        self, sent: Sequence[Attempt], answer: Mapping[tuple[UUID, int], bool]
+    ) -> None:
+        # The heartbeat's thread may answer once more while the loop is being closed.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self.executor.heard_of_leases, sent, answer)
+
+    def _facts(self) -> WorkerFacts:
+        return WorkerFacts(
+            self.id,
+            socket.gethostname(),
+            os.getpid(),
+            self.options.queues or (),
+            self.options.concurrency,
+        )

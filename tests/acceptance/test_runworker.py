@@ -1,0 +1,252 @@
+"""`manage.py runworker` as a real process: started, stopped, killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import psutil
+import psycopg
+import pytest
+
+from tasks_app import store
+from tasks_app.tasks import Task
+from tests import sample_tasks
+from tests.support import eventually
+
+ROOT = Path(__file__).resolve().parents[2]
+LEASES = {"ASYNCPOLL_LEASE_SECONDS": "1.5", "ASYNCPOLL_HEARTBEAT_SECONDS": "0.3"}
+
+
+@dataclass(slots=True)
+class Queue:
+    """The tasks of a database that worker processes use, seen from outside."""
+
+    url: str
+
+    def enqueue(self, task: Task[..., Any], *args: Any) -> UUID:
+        """Store a task and tell the workers."""
+        new = task.prepare(args, {})
+        self._run(store.enqueue([new]))
+        self._run(store.notify([new.queue]))
+        return new.id
+
+    def ask(self, statement: str, *params: Any) -> list[tuple[Any, ...]]:
+        """The rows of a statement."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            return connection.execute(statement.encode(), params).fetchall()
+
+    def state(self, task_id: UUID) -> tuple[Any, ...]:
+        """Status, attempt, failures, result."""
+        ((*state,),) = self.ask(
+            "SELECT status, attempt, failures, result FROM tasks_app_task WHERE id = %s", task_id
+        )
+        return tuple(state)
+
+    def kinds(self, task_id: UUID) -> list[str]:
+        """What happened to the task."""
+        rows = self.ask(
+            "SELECT kind FROM tasks_app_taskevent WHERE task_id = %s ORDER BY version", task_id
+        )
+        return [kind for (kind,) in rows]
+
+    def workers(self) -> set[int]:
+        """The process ids of the workers that have not ended."""
+        rows = self.ask("SELECT pid FROM tasks_app_workerprocess WHERE stopped_at IS NULL")
+        return {pid for (pid,) in rows}
+
+    def _run(self, call: store.Call[Any]) -> None:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(call.sql.encode(), call.params)
+
+
+@pytest.fixture
+def queue(database_url: str) -> Queue:
+    return Queue(database_url)
+
+
+@contextmanager
+def runworker(queue: Queue, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker process that is up. Whatever is left of it at the end is killed."""
+    before = queue.workers()
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "runworker", *arguments],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            **LEASES,
+            "DATABASE_URL": queue.url,
+            "DJANGO_SETTINGS_MODULE": "tests.settings",
+        },
+    )
+    try:
+        eventually(lambda: process.poll() is not None or queue.workers() - before)
+        assert process.poll() is None, "runworker ended at once"
+        yield process
+    finally:
+        family = [process.pid, *(child.pid for child in _children(process))]
+        for pid in family:
+            if psutil.pid_exists(pid):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+
+
+def _children(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    try:
+        return psutil.Process(process.pid).children()
+    except psutil.NoSuchProcess:
+        return []
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def test_sigterm_lets_a_running_task_finish_and_gives_back_nothing_of_it(queue, tmp_path):
+    """Exit code 0, and the worker's end is recorded."""
+    mark = tmp_path / "mark"
+    with runworker(queue, "--concurrency", "1") as worker:
+        running = queue.enqueue(sample_tasks.leave_mark, str(mark), 1.0)
+        eventually(lambda: lines(mark))
+        waiting = queue.enqueue(sample_tasks.add, 1)
+        worker.terminate()
+        assert worker.wait(20) == 0
+    assert queue.state(running) == ("SUCCESS", 1, 0, 1)
+    assert queue.state(waiting) == ("PENDING", 0, 0, None)
+    assert len(lines(mark)) == 2
+    assert not queue.workers()
+
+
+@pytest.mark.parametrize("how", ["the grace is over", "a second signal", "ctrl-c twice"])
+def test_what_does_not_finish_is_released_and_the_worker_still_exits_with_0(queue, tmp_path, how):
+    """Also when a thread never ends."""
+    mark = tmp_path / "mark"
+    grace = "0.2" if how == "the grace is over" else "600"
+    number = signal.SIGINT if how == "ctrl-c twice" else signal.SIGTERM
+    with runworker(queue, "--grace", grace) as worker:
+        tasks = [
+            queue.enqueue(sample_tasks.leave_mark, str(mark), 600.0),
+            queue.enqueue(sample_tasks.sleep, 600.0),
+        ]
+        eventually(lambda: lines(mark) and all(queue.state(t)[0] == "RUNNING" for t in tasks))
+        worker.send_signal(number)
+        if how != "the grace is over":
+            eventually(lambda: worker.poll() is not None or worker.send_signal(number))
+        assert worker.wait(20) == 0
+    for task in tasks:
+        assert queue.state(task) == ("PENDING", 1, 0, None)
+        assert queue.kinds(task)[-1] == "released"
+    assert not queue.workers()
+
+
+def test_a_thread_that_a_coroutine_left_behind_does_not_keep_the_worker(queue, tmp_path):
+    """The coroutine was cancelled and has ended; what it started with to_thread() has not."""
+    with runworker(queue, "--grace", "0") as worker:
+        mark = tmp_path / "mark"
+        task = queue.enqueue(sample_tasks.sleep_in_side_thread, str(mark), 600.0)
+        eventually(lambda: lines(mark))
+        worker.terminate()
+        assert worker.wait(20) == 0
+    assert queue.kinds(task)[-1] == "released"
+
+
+def test_a_task_whose_worker_was_killed_is_rescued_and_completed_by_another(queue, tmp_path):
+    """As attempt 2, after the lease ran out."""
+    mark = tmp_path / "mark"
+    with runworker(queue) as first:
+        task = queue.enqueue(sample_tasks.hang_once, str(mark))
+        eventually(lambda: lines(mark))
+        first.kill()
+        first.wait()
+    with runworker(queue):
+        eventually(lambda: queue.state(task)[0] == "SUCCESS")
+    assert queue.state(task) == ("SUCCESS", 2, 1, 2)
+    assert queue.kinds(task) == ["enqueued", "started", "rescued", "started", "succeeded"]
+
+
+def test_a_frozen_worker_loses_its_task_and_its_late_result_is_dropped(queue, tmp_path):
+    """SIGSTOP for longer than the lease, then SIGCONT: the other worker's attempt counts."""
+    mark = tmp_path / "mark"
+    with runworker(queue) as frozen:
+        task = queue.enqueue(sample_tasks.leave_mark, str(mark), 0.5)
+        eventually(lambda: lines(mark))
+        frozen.send_signal(signal.SIGSTOP)
+        with runworker(queue):
+            eventually(lambda: queue.state(task)[0] == "SUCCESS")
+            assert queue.state(task) == ("SUCCESS", 2, 1, 2)
+            frozen.send_signal(signal.SIGCONT)
+            eventually(lambda: any(line.startswith("ended 1 ") for line in lines(mark)))
+            other = queue.enqueue(sample_tasks.add, 1)
+            eventually(lambda: queue.state(other)[0] == "SUCCESS")
+            frozen.terminate()
+            assert frozen.wait(20) == 0
+    assert queue.state(task) == ("SUCCESS", 2, 1, 2)
+
+
+def test_each_of_several_processes_is_restarted_when_it_dies(queue):
+    """Under one parent, which ends them all."""
+    with runworker(queue, "--processes", "2") as parent:
+        eventually(lambda: len(queue.workers()) == 2)
+        first, second = (child.pid for child in _children(parent))
+        os.kill(first, signal.SIGKILL)
+        eventually(lambda: len(queue.workers()) == 3)
+        assert second in {child.pid for child in _children(parent)}
+        task = queue.enqueue(sample_tasks.add, 1)
+        eventually(lambda: queue.state(task)[0] == "SUCCESS")
+        parent.terminate()
+        assert parent.wait(20) == 0
+    assert queue.workers() == {first}
+
+
+def test_a_ctrl_c_in_the_terminal_is_one_signal_and_not_two(queue, tmp_path):
+    """It reaches parent and children alike; the children still let their tasks finish."""
+    mark = tmp_path / "mark"
+    with runworker(queue, "--processes", "2") as parent:
+        task = queue.enqueue(sample_tasks.leave_mark, str(mark), 1.0)
+        eventually(lambda: lines(mark))
+        for pid in [parent.pid, *(child.pid for child in _children(parent))]:
+            os.kill(pid, signal.SIGINT)
+        assert parent.wait(20) == 0
+    assert queue.state(task) == ("SUCCESS", 1, 0, 1)
+
+
+def test_children_whose_parent_was_killed_end_by_themselves(queue):
+    """Nobody would restart or stop them."""
+    with runworker(queue, "--processes", "2") as parent:
+        eventually(lambda: len(queue.workers()) == 2)
+        children = _children(parent)
+        parent.kill()
+        eventually(lambda: not queue.workers())
+        eventually(lambda: not any(child.is_running() for child in children))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--queues", " , "], "names no queue; write --queues a,b"),
+        (["--concurrency", "0"], "is not a whole number from 1"),
+        (["--processes", "two"], "is not a whole number from 1"),
+        (["--grace", "-1"], "is not a number of seconds from 0 to 86400"),
+        (["--grace", "nan"], "is not a number of seconds from 0 to 86400"),
+    ],
+)
+def test_wrong_arguments_are_refused_with_the_rule(queue, arguments, complaint):
+    """Before anything starts."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", "runworker", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "DATABASE_URL": queue.url, "DJANGO_SETTINGS_MODULE": "tests.settings"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert complaint in done.stderr

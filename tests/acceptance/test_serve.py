@@ -1,0 +1,469 @@
+"""Serving by real processes: threads, hang-ups, refusals, drains, and a parent with children."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from tests.holdsite.client import Connection, connections
+from tests.holdsite.servers import Served, run, serving
+from tests.support import aeventually, eventually
+
+SERVERS = ["daphne", "uvicorn", "granian"]
+HELD = 200
+every_server = pytest.mark.parametrize("server", SERVERS)
+
+
+@pytest.fixture(scope="module")
+def daphne() -> Iterator[Served]:
+    """One daphne for tests that leave it as it was."""
+    with serving("daphne") as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def two_processes() -> Iterator[Served]:
+    """A parent with two children for tests that leave two running."""
+    with serving("daphne", "--processes", "2") as served:
+        yield served
+
+
+async def _held(served: Served) -> int:
+    asking = await Connection.open(served.port)
+    held = (await asking.get("/api/state")).json["held"]
+    asking.hang_up()
+    return int(held)
+
+
+async def _hold(served: Served, connected: list[Connection]) -> None:
+    before = await _held(served)
+    for connection in connected:
+        await connection.ask("/api/hold")
+    await aeventually(lambda: _holds(served, before + len(connected)))
+
+
+async def _holds(served: Served, count: int) -> bool:
+    return await _held(served) == count
+
+
+class TestHolding:
+    """What a held request costs, and when it stops to."""
+
+    @every_server
+    async def test_threads_stay_constant_while_requests_are_held(self, server: str) -> None:
+        """200 held requests have no thread of their own, under any server."""
+        with serving(server) as served:
+            asking = await Connection.open(served.port)
+            assert (await asking.get("/api/state")).status == 200
+            before = served.threads()
+            async with connections(served.port, HELD) as connected:
+                await _hold(served, connected)
+                assert served.threads() <= before + 2
+
+    @every_server
+    async def test_a_hang_up_ends_the_wait_at_once(self, server: str) -> None:
+        """Clients that leave are uncounted, and so is the task that served them."""
+        with serving(server) as served:
+            asking = await Connection.open(served.port)
+            tasks = (await asking.get("/api/state")).json["tasks"]
+            async with connections(served.port, 50) as connected:
+                await _hold(served, connected)
+            await aeventually(lambda: _holds(served, 0))
+            await aeventually(lambda: _has_tasks(asking, tasks))
+            assert "Traceback" not in served.output
+
+    @every_server
+    async def test_a_view_that_swallows_the_first_cancellation_is_cancelled_again(
+        self, server: str
+    ) -> None:
+        """One cancellation can be lost in library code; the request still ends with its client."""
+        with serving(server) as served:
+            async with connections(served.port, 1) as (connection,):
+                await connection.ask("/api/stubborn")
+                await aeventually(lambda: _holds(served, 1))
+            asking = await Connection.open(served.port)
+            await aeventually(lambda: _stubborn_ended(asking))
+            assert "Traceback" not in served.output
+
+    async def test_an_unwrapped_django_application_answers_the_same(self) -> None:
+        """Without our handler the views still hold and answer, only less cheaply."""
+        with serving("uvicorn", application="tests.holdsite.unwrapped_asgi:application") as served:
+            async with connections(served.port, 5) as connected:
+                await _hold(served, connected)
+                assert (await (await Connection.open(served.port)).get("/plain")).body == b"plain"
+            await aeventually(lambda: _holds(served, 0))
+
+
+async def _has_tasks(asking: Connection, most: int) -> bool:
+    return bool((await asking.get("/api/state")).json["tasks"] <= most)
+
+
+async def _stubborn_ended(asking: Connection) -> bool:
+    return bool((await asking.get("/api/state")).json["stubborn_ended"] == 1)
+
+
+class TestRefusing:
+    """What is answered without the view, or in spite of it."""
+
+    @every_server
+    async def test_an_exception_becomes_a_problem_document_without_a_traceback(
+        self, server: str
+    ) -> None:
+        """The client learns that it failed, and nothing about how."""
+        with serving(server) as served:
+            asking = await Connection.open(served.port)
+            answer = await asking.get("/api/fail/failure")
+            assert (answer.status, answer.json["type"]) == (500, "/problems/internal-error")
+            assert answer.headers["content-type"] == "application/problem+json"
+            assert b"secret" not in answer.body
+            assert (await asking.get("/api/fail/missing")).json["detail"] == "No such thing."
+            assert (await asking.get("/api/fail/forbidden")).status == 403
+
+    @every_server
+    async def test_a_body_over_the_limit_is_refused_with_a_problem(self, server: str) -> None:
+        """A body of 10 MB to a limit of 100,000 bytes: 413, read to the end, and the connection closes."""
+        with serving(server) as served:
+            sending = await Connection.open(served.port)
+            await sending.ask("/api/echo", "POST", b"x" * 10_000_000)
+            answer = await sending.answer()
+            assert (answer.status, answer.json["type"]) == (413, "/problems/body-too-large")
+            assert answer.closes
+            assert await sending.ending() == "eof"
+
+    @every_server
+    async def test_a_chunked_body_is_counted_while_it_arrives(self, server: str) -> None:
+        """A client that does not say how much it sends is cut off all the same, before it has ended."""
+        with serving(server) as served:
+            sending = await Connection.open(served.port)
+            await sending.ask("/api/echo", "POST", extra="Transfer-Encoding: chunked\r\n")
+            for _ in range(4):
+                await sending.send(b"8000\r\n" + b"x" * 0x8000 + b"\r\n")
+            answer = await sending.answer()
+            assert (answer.status, answer.closes) == (413, True)
+
+    @every_server
+    async def test_a_client_that_asks_first_is_refused_before_it_sends(self, server: str) -> None:
+        """`Expect: 100-continue` with too large a body: 413 instead of "continue"."""
+        with serving(server) as served:
+            sending = await Connection.open(served.port)
+            await sending.ask(
+                "/api/echo", "POST", extra="Content-Length: 900000\r\nExpect: 100-continue\r\n"
+            )
+            assert (await sending.answer()).status == 413
+
+    async def test_the_limit_is_only_for_lean_views(self, daphne: Served) -> None:
+        """The rest of the project keeps Django's limits."""
+        sending = await Connection.open(daphne.port)
+        await sending.ask("/echo", "POST", b"x" * 200_000)
+        assert (await sending.answer()).json["length"] == 200_000
+        await sending.ask("/api/echo", "POST", b"x" * 100_000)
+        assert (await sending.answer()).json["length"] == 100_000
+
+    @pytest.mark.parametrize(
+        "raw",
+        [
+            b"nonsense\r\n\r\n",
+            b"GET /api/state HTTP/1.1\r\nno colon\r\n\r\n",
+            b"GET /api/state HTTP/1.1\r\nX: a\x00b\r\n\r\n",
+            b"GET /api/state HTTP/1.1\r\nX(y): z\r\n\r\n",
+            b"GET /api/\xff HTTP/1.1\r\n\r\n",
+            b"GET /api/state?\xff HTTP/1.1\r\n\r\n",
+            b"POST /api/echo HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+            b"POST /api/echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+            b"GET /api/state HTTP/1.1\r\n" + b"X: y\r\n" * 600 + b"\r\n",
+        ],
+    )
+    async def test_what_is_not_http_gets_a_problem_and_no_page(
+        self, daphne: Served, raw: bytes
+    ) -> None:
+        """Neither an HTML page nor a silent close, whatever was sent."""
+        sending = await Connection.open(daphne.port)
+        await sending.send(raw)
+        answer = await sending.answer()
+        assert (answer.status, answer.json["status"]) == (400, 400)
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert await sending.ending() == "eof"
+
+    async def test_a_line_that_is_too_long_gets_a_problem(self, daphne: Served) -> None:
+        """Twisted itself would close without a word."""
+        sending = await Connection.open(daphne.port)
+        await sending.send(b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\n\r\n")
+        answer = await sending.answer()
+        assert (answer.status, answer.json["status"]) == (431, 431)
+        assert await sending.ending() == "eof"
+
+    async def test_slow_senders_are_cut_off_and_a_hold_is_not(self, daphne: Served) -> None:
+        """One byte a second of a request line, of headers, of a body: 408 each; a request that has arrived stays."""
+        held = await Connection.open(daphne.port)
+        await held.ask("/api/hold")
+        starts = [
+            b"G",
+            b"GET /api/state HTTP/1.1\r\n",
+            b"POST /api/echo HTTP/1.1\r\nContent-Length: 99\r\n\r\n",
+        ]
+        slow = [await Connection.open(daphne.port) for _ in starts]
+        for connection, start in zip(slow, starts, strict=True):
+            await connection.send(start)
+        answers = [asyncio.create_task(connection.answer()) for connection in slow]
+        while not all(answer.done() for answer in answers):
+            for connection in slow:
+                await connection.send(b"x")
+            await asyncio.wait(answers, timeout=1.0)
+        assert [answer.result().status for answer in answers] == [408, 408, 408]
+        assert [await connection.ending() for connection in slow] == ["eof"] * 3
+        assert await _holds(daphne, 1)
+        held.hang_up()
+
+
+class TestDraining:
+    """What clients see when the server is told to go."""
+
+    async def test_every_held_request_is_answered_and_nobody_sees_a_reset(self) -> None:
+        """200 held, idle ones, never used ones, and half-sent requests: answers and ends of file, exit code 0."""
+        with serving("daphne") as served:
+            idle = [await Connection.open(served.port) for _ in range(20)]
+            for connection in idle:
+                assert (await connection.get("/api/state")).status == 200
+            unused = [await Connection.open(served.port) for _ in range(10)]
+            half = [await Connection.open(served.port) for _ in range(20)]
+            for connection in half:
+                await connection.send(b"POST /api/echo HTTP/1.1\r\nContent-Length: 10\r\n\r\n12345")
+            async with connections(served.port, HELD) as connected:
+                await _hold(served, connected)
+                served.process.send_signal(signal.SIGTERM)
+                answers = [await connection.answer() for connection in connected]
+                assert {(a.status, a.json["outcome"], a.closes) for a in answers} == {
+                    (200, "DRAINING", True)
+                }
+                for connection in half[:10]:
+                    await connection.send(b"67890")
+                finished = [await connection.answer() for connection in half[:10]]
+                assert {(a.status, a.json["length"], a.closes) for a in finished} == {
+                    (200, 10, True)
+                }
+                assert {(await connection.answer()).status for connection in half[10:]} == {408}
+                everybody = [*connected, *idle, *unused, *half]
+                assert {await connection.ending() for connection in everybody} == {"eof"}
+            assert await asyncio.to_thread(served.process.wait, 10) == 0
+            assert "Traceback" not in served.output
+
+    async def test_clients_that_keep_coming_see_answers_or_refusals_and_no_reset(self) -> None:
+        """Connecting and asking all through the drain, also django's own views, until the port is closed."""
+        with serving("daphne") as served:
+            await _held(served)
+            hammering = [asyncio.create_task(_hammer(served.port)) for _ in range(20)]
+            await asyncio.sleep(0)
+            served.process.send_signal(signal.SIGTERM)
+            endings = [ending for client in await asyncio.gather(*hammering) for ending in client]
+            assert set(endings) == {"answered", "refused"}
+            assert await asyncio.to_thread(served.process.wait, 10) == 0
+
+    @pytest.mark.parametrize("server", ["uvicorn", "granian"])
+    async def test_other_servers_answer_every_held_request_and_exit(self, server: str) -> None:
+        """Their own handlers alone would wait for the polls (uvicorn) or drop them."""
+        with serving(server) as served:
+            async with connections(served.port, HELD) as connected:
+                await _hold(served, connected)
+                served.process.send_signal(signal.SIGTERM)
+                answers = [await connection.answer() for connection in connected]
+                assert {(a.status, a.json["outcome"], a.closes) for a in answers} == {
+                    (200, "DRAINING", True)
+                }
+            exit_code = await asyncio.to_thread(served.process.wait, 20)
+            # uvicorn ends by raising the signal it was sent again.
+            assert exit_code == {"uvicorn": -signal.SIGTERM, "granian": 0}[server]
+
+    async def test_a_view_that_outlasts_the_drain_is_answered_with_503(self) -> None:
+        """A slow view of the project can't keep the server, and its client is told."""
+        with serving("daphne") as served:
+            asking = await Connection.open(served.port)
+            await asking.ask("/slow?seconds=4")
+            await _held(served)
+            served.process.send_signal(signal.SIGTERM)
+            answer = await asking.answer()
+            assert (answer.status, answer.json["type"]) == (503, "/problems/unavailable")
+            assert await asking.ending() == "eof"
+
+    async def test_ctrl_c_drains_as_well(self) -> None:
+        """SIGINT is SIGTERM."""
+        with serving("daphne") as served:
+            async with connections(served.port, 3) as connected:
+                await _hold(served, connected)
+                served.process.send_signal(signal.SIGINT)
+                assert {(await connection.answer()).status for connection in connected} == {200}
+            assert await asyncio.to_thread(served.process.wait, 10) == 0
+
+
+async def _hammer(port: int) -> list[str]:
+    endings: list[str] = []
+    while "refused" not in endings:
+        try:
+            connection = await Connection.open(port)
+        except ConnectionRefusedError:
+            endings.append("refused")
+            continue
+        try:
+            answer = await connection.get("/plain")
+            endings.append("answered" if answer.status == 200 else f"status {answer.status}")
+        except (ConnectionError, asyncio.IncompleteReadError) as error:
+            endings.append(repr(error))
+        connection.hang_up()
+        await asyncio.sleep(0.02)
+    return endings
+
+
+class TestSeveralProcesses:
+    """A parent that keeps the sockets, and its children."""
+
+    async def test_both_children_serve(self, two_processes: Served) -> None:
+        """The kernel spreads connections over them."""
+        await aeventually(lambda: _pids(two_processes.port, 40, expect=2))
+        assert two_processes.output.count("Serving on") == 1
+        assert f"http://127.0.0.1:{two_processes.port} with 2 processes." in two_processes.output
+
+    async def test_a_killed_child_is_replaced_and_its_queue_waits(
+        self, two_processes: Served
+    ) -> None:
+        """Only its own connections end. Connects made while it is away are answered by its successor."""
+        victim, other = sorted(await aeventually(lambda: _pids(two_processes.port, 40, expect=2)))
+        others = await _held_by(two_processes, other)
+        os.kill(victim, signal.SIGKILL)
+        asking = [asyncio.create_task(_ask(two_processes.port, "/api/state")) for _ in range(60)]
+        pids = {answer.json["pid"] for answer in await asyncio.gather(*asking)}
+        assert other in pids
+        assert victim not in pids
+        assert len(pids) == 2
+        assert not others.done()
+        others.cancel()
+
+    async def test_sigterm_drains_all_children_without_a_reset(self) -> None:
+        """Held requests of each child get their answer, and the parent ends with 0."""
+        with serving("daphne", "--processes", "2") as served:
+            async with connections(served.port, 60) as connected:
+                for connection in connected:
+                    await connection.ask("/api/hold")
+                await aeventually(lambda: _all_held(served, 60))
+                children = served.children()
+                hammering = [asyncio.create_task(_hammer(served.port)) for _ in range(10)]
+                served.process.send_signal(signal.SIGTERM)
+                answers = [await connection.answer() for connection in connected]
+                assert {(a.status, a.closes) for a in answers} == {(200, True)}
+                assert {await connection.ending() for connection in connected} == {"eof"}
+                endings = [end for client in await asyncio.gather(*hammering) for end in client]
+                assert set(endings) == {"answered", "refused"}
+            assert await asyncio.to_thread(served.process.wait, 10) == 0
+            assert not any(psutil.pid_exists(child) for child in children)
+
+    async def test_children_end_when_their_parent_is_killed(self) -> None:
+        """SIGKILL leaves the parent no chance to tell them."""
+        with serving("daphne", "--processes", "2") as served:
+            eventually(lambda: "Serving on" in served.output)
+            children = served.children()
+            served.process.kill()
+            served.process.wait()
+            await aeventually(lambda: not any(psutil.pid_exists(child) for child in children))
+
+    def test_a_child_that_can_not_start_ends_the_parent(self) -> None:
+        """After five tries it says so and exits with 1, instead of trying for ever."""
+        done = run(
+            "serve",
+            "--port",
+            "0",
+            "--processes",
+            "2",
+            HOLDSITE_APPLICATION="tests.holdsite.broken_asgi.application",
+        )
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1] == (
+            "CommandError: A serving process could not start 5 times in a row; its own output, above, says why."
+        )
+
+
+async def _ask(port: int, path: str):  # type: ignore[no-untyped-def]
+    connection = await Connection.open(port)
+    try:
+        return await connection.get(path)
+    finally:
+        connection.hang_up()
+
+
+async def _pids(port: int, tries: int, expect: int) -> set[int] | None:
+    pids = {(await _ask(port, "/api/state")).json["pid"] for _ in range(tries)}
+    return pids if len(pids) == expect else None
+
+
+async def _held_by(served: Served, pid: int) -> asyncio.Task[bytes]:
+    while True:
+        connection = await Connection.open(served.port)
+        if (await connection.get("/api/state")).json["pid"] == pid:
+            await connection.ask("/api/hold")
+            return asyncio.create_task(connection.answer())  # type: ignore[arg-type]
+        connection.hang_up()
+
+
+async def _all_held(served: Served, count: int) -> bool:
+    held: dict[int, int] = {}
+    for _ in range(20):
+        state = (await _ask(served.port, "/api/state")).json
+        held[state["pid"]] = state["held"]
+    return sum(held.values()) == count
+
+
+class TestStarting:
+    """What `serve` says when it can't, and when it can."""
+
+    @pytest.mark.parametrize("processes", ["1", "2"])
+    def test_a_taken_port_is_one_sentence(self, processes: str) -> None:
+        """Also with several processes, whose sockets could share the port."""
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = str(taken.getsockname()[1])
+            done = run("serve", "--port", port, "--processes", processes)
+        assert done.returncode == 1
+        assert done.stderr.strip() == (
+            f"CommandError: Port {port} of 127.0.0.1 is taken; stop what listens there, "
+            "or choose another with --port."
+        )
+
+    def test_a_second_serve_with_several_processes_is_refused(self, two_processes: Served) -> None:
+        """SO_REUSEPORT would let it in without a word."""
+        done = run("serve", "--port", str(two_processes.port), "--processes", "2")
+        assert (done.returncode, "is taken" in done.stderr) == (1, True)
+
+    def test_a_host_that_is_not_here_is_one_sentence(self) -> None:
+        """With what to give instead."""
+        done = run("serve", "--host", "192.0.2.1", "--port", "0")
+        assert done.returncode == 1
+        assert done.stderr.strip() == (
+            "CommandError: Host '192.0.2.1' is not an address of this machine; give one with --host, "
+            "for example 127.0.0.1."
+        )
+
+    def test_an_application_that_can_not_be_imported_is_one_sentence(self) -> None:
+        """And names the setting."""
+        done = run(
+            "serve", "--port", "0", HOLDSITE_APPLICATION="tests.holdsite.nowhere.application"
+        )
+        assert done.returncode == 1
+        assert "ASGI_APPLICATION is 'tests.holdsite.nowhere.application'" in done.stderr
+
+    async def test_it_prints_one_line_and_listens_on_ipv6(self) -> None:
+        """The address, and nothing of daphne's."""
+        with serving("daphne", host="::1") as served:
+            answer = await (await Connection.open(served.port, "::1")).get("/api/state")
+            assert answer.status == 200
+            eventually(lambda: served.output)
+            assert served.output.splitlines() == [f"Serving on http://[::1]:{served.port}."]
+
+    async def test_the_open_files_limit_lowers_how_many_are_held(self) -> None:
+        """It says so in one line, with the remedy, and admission is told."""
+        with serving("daphne", HOLDSITE_MAX_HELD="100000000") as served:
+            state = (await (await Connection.open(served.port)).get("/api/state")).json
+            assert 0 < state["most"] < 100_000_000
+            assert "the open-files limit lets this process hold" in served.output
+            assert "ulimit -n" in served.output

@@ -1,0 +1,200 @@
+"""Leases, fences, and databases that go away."""
+
+from __future__ import annotations
+
+import threading
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from asyncpoll.contract import Status
+from tasks_app import store
+from tasks_app.errors import StoreUnavailable
+from tasks_app.store import dsn
+from tasks_app.store.pool import loop_pool
+from tests import sample_tasks
+from tests.support import aeventually
+from tests.workers import ended, fetch, history, look, working
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NEVER = 1e6
+
+
+async def take_away(task_id: UUID) -> None:
+    """Do what happens to a task whose lease ran out, in one transaction so that no loop gets between."""
+    rescue = store.rescue(10, NEVER, NEVER)
+    async with await psycopg.AsyncConnection.connect(**dsn.parameters("test")) as connection:
+        await connection.execute(
+            "UPDATE tasks_app_task SET lease_expires_at = now() - interval '1 s' WHERE id = %s",
+            [task_id],
+        )
+        await connection.execute(rescue.sql.encode(), rescue.params)
+
+
+async def make_due(task_id: UUID) -> None:
+    await fetch("UPDATE tasks_app_task SET run_at = now() WHERE id = %s", task_id)
+
+
+async def test_a_late_result_of_an_attempt_that_was_taken_away_is_dropped(emitted):
+    """The fence drops it; the next attempt's result counts."""
+    async with working():
+        handle = await sample_tasks.wait_at.aenqueue("late")
+        await aeventually(lambda: sample_tasks.seen["started late"] == [1])
+        await take_away(handle.id)
+        sample_tasks.gates["late"].set()
+        await aeventually(lambda: emitted.of("task.fenced"))
+        snapshot = await look(handle)
+        assert (snapshot.status, snapshot.attempt) == (Status.PENDING, 1)
+        await make_due(handle.id)
+        snapshot = await ended(handle)
+    assert (snapshot.status, snapshot.result, snapshot.attempt) == (Status.SUCCESS, "2", 2)
+    assert [row[1] for row in await history(handle)] == [
+        "enqueued",
+        "started",
+        "rescued",
+        "started",
+        "succeeded",
+    ]
+
+
+async def test_a_worker_that_lost_a_lease_stops_the_attempt(settings, emitted):
+    """The heartbeat's answer does not name it any more."""
+    settings.ASYNCPOLL = {**settings.ASYNCPOLL, "HEARTBEAT_SECONDS": 0.1}
+    async with working() as worker:
+        handle = await sample_tasks.sleep.aenqueue(60, "lost")
+        await aeventually(lambda: sample_tasks.seen["started lost"])
+        await take_away(handle.id)
+        await aeventually(lambda: sample_tasks.seen["lost"] == ["cancelled"])
+        assert [facts["id"] for facts in emitted.of("lease.lost")] == [handle.id]
+        await aeventually(lambda: not worker.held.all())
+        assert (await look(handle)).status is Status.PENDING
+
+
+async def test_a_second_attempt_in_the_same_worker_stops_the_first():
+    """The first sees it, and only the second counts."""
+    async with working():
+        handle = await sample_tasks.stop_early.aenqueue("both", "return")
+        await aeventually(lambda: sample_tasks.seen["started both"] == [1])
+        await take_away(handle.id)
+        await make_due(handle.id)
+        await aeventually(lambda: sample_tasks.seen["started both"] == [1, 2])
+        await aeventually(lambda: sample_tasks.seen["both"] == ["noticed"])
+        assert (await look(handle)).status is Status.RUNNING
+        await (await loop_pool()).run(store.cancel(handle.id))
+        snapshot = await ended(handle)
+    assert (snapshot.status, snapshot.attempt) == (Status.SUCCESS, 2)
+
+
+async def test_a_task_that_blocks_the_loop_keeps_its_lease(settings, emitted):
+    """The heartbeat has a thread of its own; somebody else looks for expired leases all the while."""
+    settings.ASYNCPOLL = {
+        **settings.ASYNCPOLL,
+        "LEASE_SECONDS": 1.0,
+        "HEARTBEAT_SECONDS": 0.2,
+    }
+    done = threading.Event()
+    rescued: list[object] = []
+
+    def rescue_all_the_while() -> None:
+        call = store.rescue(10, 0.0, 0.0)
+        with psycopg.connect(**dsn.parameters("test"), autocommit=True) as connection:
+            while not done.wait(0.05):
+                rescued.extend(connection.execute(call.sql.encode(), call.params).fetchall())
+
+    rescuer = threading.Thread(target=rescue_all_the_while)
+    rescuer.start()
+    try:
+        async with working():
+            handle = await sample_tasks.block_loop.aenqueue(2.5)
+            snapshot = await ended(handle)
+    finally:
+        done.set()
+        rescuer.join()
+    assert (snapshot.status, snapshot.attempt) == (Status.SUCCESS, 1)
+    assert not rescued
+
+
+async def test_the_worker_goes_on_when_all_its_connections_are_ended(settings, emitted):
+    """Again and again, while tasks run: each of them ends, with the right result and a history without gaps."""
+    settings.ASYNCPOLL = {
+        **settings.ASYNCPOLL,
+        "LEASE_SECONDS": 1.0,
+        "HEARTBEAT_SECONDS": 0.3,
+        "RETRY_BASE_SECONDS": 0.1,
+    }
+    handles = []
+    async with working(concurrency=4) as worker:
+        for number in range(40):
+            handles.append(await sample_tasks.areport.aenqueue([0.1, 0.5]))
+            handles.append(await sample_tasks.sleep.aenqueue(0.05))
+            if number % 8 == 0:
+                ((count,),) = await fetch(
+                    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND application_name = ANY(%s)",
+                    ["asyncpoll worker", "asyncpoll heartbeat", "asyncpoll worker listener"],
+                )
+                assert count or number
+        snapshots = [await ended(handle) for handle in handles]
+        await aeventually(lambda: not worker.held.all())
+    assert {snapshot.status for snapshot in snapshots} == {Status.SUCCESS}
+    for snapshot in snapshots:
+        versions = [row[0] for row in await history(snapshot.id)]
+        assert versions == list(range(1, snapshot.version + 1))
+
+
+async def test_outcomes_survive_a_database_that_is_away(settings, monkeypatch, emitted):
+    """They are kept and committed when it is back, by the attempt that had them."""
+    async with working() as worker:
+        handle = await sample_tasks.wait_at.aenqueue("outage")
+        await aeventually(lambda: sample_tasks.seen["started outage"])
+        real = worker._pool.run
+
+        async def away(call):
+            raise StoreUnavailable("away")
+
+        monkeypatch.setattr(worker._pool, "run", away)
+        sample_tasks.gates["outage"].set()
+        await aeventually(lambda: len(emitted.of("commit.retried")) >= 2)
+        assert worker.held.find(handle.id) is not None
+        monkeypatch.setattr(worker._pool, "run", real)
+        snapshot = await ended(handle)
+    assert (snapshot.status, snapshot.attempt) == (Status.SUCCESS, 1)
+
+
+async def test_a_heartbeat_prolongs_what_is_held(settings):
+    """In the database, and in what the committer goes by."""
+    settings.ASYNCPOLL = {**settings.ASYNCPOLL, "HEARTBEAT_SECONDS": 0.1}
+    async with working() as worker:
+        handle = await sample_tasks.wait_at.aenqueue("beats")
+        await aeventually(lambda: sample_tasks.seen["started beats"])
+        attempt = worker.held.find(handle.id)
+        before = attempt.lease_until
+        await aeventually(lambda: attempt.lease_until > before)
+
+        async def prolonged() -> bool:
+            ((extended,),) = await fetch(
+                "SELECT lease_expires_at > started_at + interval '15.05 s' FROM tasks_app_task WHERE id = %s",
+                handle.id,
+            )
+            return extended
+
+        await aeventually(prolonged)
+
+
+async def test_a_heartbeat_that_fails_is_tried_again_on_a_new_connection(settings, emitted):
+    """It never takes the worker down."""
+    settings.ASYNCPOLL = {**settings.ASYNCPOLL, "HEARTBEAT_SECONDS": 0.1}
+    async with working() as worker:
+        for _ in range(3):
+            failed = len(emitted.of("heartbeat.failed"))
+            await aeventually(lambda: worker._heartbeat._connection is not None)
+            await fetch(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND application_name = 'asyncpoll heartbeat'"
+            )
+            await aeventually(lambda failed=failed: len(emitted.of("heartbeat.failed")) > failed)
+            await aeventually(lambda: worker._heartbeat._failures == 0)
+        handle = await sample_tasks.aadd.aenqueue(1)
+        assert (await ended(handle)).status is Status.SUCCESS
