@@ -156,6 +156,7 @@ class TestRefusing:
                 "/api/echo", "POST", extra="Content-Length: 900000\r\nExpect: 100-continue\r\n"
             )
             assert (await sending.answer()).status == 413
+            assert await sending.ending() == "eof"
 
     async def test_the_limit_is_only_for_lean_views(self, daphne: Served) -> None:
         """The rest of the project keeps Django's limits."""
@@ -253,8 +254,34 @@ class TestDraining:
             assert await asyncio.to_thread(served.process.wait, 10) == 0
             assert "Traceback" not in served.output
 
+    async def test_connections_in_the_kernels_queue_are_served_before_the_port_closes(self) -> None:
+        """They connected to a server that was there; closing the port on them would reset them."""
+        with serving("daphne") as served:
+            async with connections(served.port, 1) as (held,):
+                await _hold(served, [held])
+                served.process.send_signal(signal.SIGTERM)
+                assert (await held.answer()).json["outcome"] == "DRAINING"
+            # While it can't accept, the time in which it would have passes.
+            served.process.send_signal(signal.SIGSTOP)
+            queued = [await Connection.open(served.port) for _ in range(100)]
+            for connection in queued:
+                await connection.ask("/plain")
+            await asyncio.sleep(1.5)
+            served.process.send_signal(signal.SIGCONT)
+            answers = [await connection.answer() for connection in queued]
+            assert {(answer.status, answer.closes) for answer in answers} == {(200, True)}
+            assert await asyncio.to_thread(served.process.wait, 10) == 0
+
+    @every_server
+    async def test_an_answer_that_says_close_is_the_last(self, server: str) -> None:
+        """Twisted would heed only what the request says."""
+        with serving(server) as served:
+            asking = await Connection.open(served.port)
+            assert (await asking.get("/api/last")).closes
+            assert await asking.ending() == "eof"
+
     async def test_clients_that_keep_coming_see_answers_or_refusals_and_no_reset(self) -> None:
-        """Connecting and asking all through the drain, also django's own views, until the port is closed."""
+        """Connecting and asking all through the drain, also Django's own views, until the port is closed."""
         with serving("daphne") as served:
             await _held(served)
             hammering = [asyncio.create_task(_hammer(served.port)) for _ in range(20)]
