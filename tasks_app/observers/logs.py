@@ -63,6 +63,21 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
             WARNING,
             "%(application)s heard nothing for %(silence_seconds).1f s and reconnects",
         ),
+        "hub.trust_began": (INFO, "Wake-ups are heard, epoch %(epoch)s"),
+        "hub.trust_ended": (
+            WARNING,
+            "Wake-ups went unheard in epoch %(epoch)s; waiting tasks are read every second meanwhile",
+        ),
+        "hub.rebuilt": (
+            WARNING,
+            "The channel layer was joined anew after %(silence_seconds).1f s of silence",
+        ),
+        "bridge.overrun": (WARNING, "The channel layer is stuck; %(dropped)s hints were dropped"),
+        "drain.began": (INFO, "Draining: answering %(held)s held requests"),
+        "server.died": (
+            ERROR,
+            "Server process %(process)s of slot %(slot)s ended with code %(exit_code)s",
+        ),
         "announcer.failed": (
             WARNING,
             "Queues %(queues)s could not be announced (%(error)s); workers find the tasks by polling",

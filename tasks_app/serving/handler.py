@@ -7,6 +7,8 @@ from typing import Any
 import django
 from django.core.handlers.asgi import ASGIHandler
 
+from tasks_app import conf
+from tasks_app.observers import logs
 from tasks_app.serving.lean import LeanHandler, lean_match
 from tasks_app.serving.lifespan import Lifespan
 from tasks_app.serving.wiring import Wiring, process_wiring
@@ -15,6 +17,8 @@ from tasks_app.serving.wiring import Wiring, process_wiring
 def get_asgi_application() -> AsyncpollHandler:
     """Django's ASGI application, with views of asyncpoll served the lean way. For a project's asgi.py."""
     django.setup(set_prefix=False)
+    conf.current()  # wrong settings fail now, and not in the first request
+    logs.install()
     return AsyncpollHandler(process_wiring())
 
 

@@ -91,7 +91,7 @@ class Worker:
             "worker.started",
             id=self.id,
             pid=os.getpid(),
-            queues=self.options.queues,
+            queues=self.options.queues or "all",
             concurrency=self.options.concurrency,
             tasks=sum(1 for _ in catalogue.known()),
         )

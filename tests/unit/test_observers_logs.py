@@ -50,8 +50,8 @@ def test_an_end_is_one_line_with_its_verdict(lines):
 
 def test_an_event_without_a_line_is_shown_as_it_is(lines):
     """At DEBUG."""
-    emit("hub.rebuilt", silence_seconds=2.5)
-    assert lines() == [("DEBUG", "hub.rebuilt {'silence_seconds': 2.5}")]
+    emit("reader.read", asked=2, found=1)
+    assert lines() == [("DEBUG", "reader.read {'asked': 2, 'found': 1}")]
 
 
 @pytest.mark.parametrize("event", sorted(logs.LINES))
