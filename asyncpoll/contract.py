@@ -37,7 +37,7 @@ class Outcome(StrEnum):
 
 
 class Problem(StrEnum):
-    """Stable `type` of an RFC 9457 problem document, as a URN-like relative reference."""
+    """Stable `type` of an RFC 9457 problem document, as a relative reference."""
 
     INVALID_PARAMETER = "/problems/invalid-parameter"
     INVALID_BODY = "/problems/invalid-body"
@@ -57,6 +57,31 @@ class Problem(StrEnum):
     UNAVAILABLE = "/problems/unavailable"
     INTERNAL = "/problems/internal-error"
 
+    @property
+    def summary(self) -> str:
+        """What the type means, in a few words."""
+        return _TITLES[self]
+
+
+_TITLES: Final = {
+    Problem.INVALID_PARAMETER: "A parameter breaks a rule",
+    Problem.INVALID_BODY: "The body is not a valid request",
+    Problem.BODY_TOO_LARGE: "The body is too large",
+    Problem.UNSUPPORTED_MEDIA_TYPE: "The body must be JSON",
+    Problem.UNKNOWN_TASK_TYPE: "No such task can be submitted",
+    Problem.INVALID_ARGUMENTS: "The arguments do not fit the task",
+    Problem.OUT_OF_BOUNDS: "More was asked for than the task allows",
+    Problem.TASK_NOT_FOUND: "No such task",
+    Problem.TASK_GONE: "The task was deleted",
+    Problem.NOT_FOUND: "No such page",
+    Problem.METHOD_NOT_ALLOWED: "Method not allowed",
+    Problem.UNAUTHENTICATED: "Credentials are needed",
+    Problem.FORBIDDEN: "These credentials do not allow it",
+    Problem.TOO_MANY_REQUESTS: "Too many requests",
+    Problem.OVERLOADED: "Too many requests are held",
+    Problem.UNAVAILABLE: "The service is not available",
+    Problem.INTERNAL: "Something went wrong here",
+}
 
 PROBLEM_MEDIA_TYPE: Final = "application/problem+json"
 JSON_MEDIA_TYPE: Final = "application/json"

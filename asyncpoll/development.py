@@ -182,8 +182,8 @@ def screen(options: Options, password: str | None) -> str:
     ]
     if not is_loopback(options.host):
         lines += [
-            f"{options.host} can be reached by other machines, so requests need a token: add",
-            "-H 'Authorization: Bearer ap_…' to these lines. Names other than the above need DJANGO_ALLOWED_HOSTS.",
+            f"{options.host} can be reached by other machines, so anonymous use is off: requests need the credentials that",
+            "ASYNCPOLL['AUTHENTICATE'] asks for. Names other than the above need DJANGO_ALLOWED_HOSTS.",
             "",
         ]
     return "\n".join(lines)

@@ -7,8 +7,13 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from tasks_app.api.health import healthz, readyz
+from tasks_app.api.urls import not_found
 
-health_patterns = ([path("healthz", healthz), path("readyz", readyz)], "asyncpoll")
+# The API's address without its slash is not redirected, but answered like every other that leads nowhere.
+health_patterns = (
+    [path("healthz", healthz), path("readyz", readyz), path("api/v1", not_found)],
+    "asyncpoll",
+)
 
 urlpatterns = [
     path("api/v1/", include("tasks_app.api.urls")),

@@ -85,8 +85,8 @@ def check_channel_layer(app_configs: _AppConfigs, **kwargs: Any) -> list[CheckMe
         Error(
             f"CHANNEL_LAYERS[{alias!r}], which carries wake-ups, {reason}.",
             hint=(
-                f"Set CHANNEL_LAYERS = {{{alias!r}: {{'BACKEND': 'channels.layers.InMemoryChannelLayer'}}}}, or use "
-                "'channels_redis.pubsub.RedisPubSubChannelLayer' so that one process listens for all."
+                f"Set CHANNEL_LAYERS = {{{alias!r}: {{'BACKEND': 'channels.layers.InMemoryChannelLayer'}}}}: "
+                "each web process then listens to the database for itself."
             ),
             id="tasks_app.E003",
         )

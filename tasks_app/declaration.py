@@ -111,7 +111,7 @@ class Task(Generic[P, R]):
         new = self.prepare(args, kwargs)
         using = conf.current().DATABASE
         run(enqueue([new]), using)
-        if new.run_at is None:
+        if new.is_due:
             transaction.on_commit(lambda: announcer.announce(new.queue), using=using)
         return TaskHandle(new.id, new.name, new.queue, new.owner)
 
@@ -119,7 +119,7 @@ class Task(Generic[P, R]):
         """Store a call from async code, committed on its own. Raises like `enqueue`, and StoreUnavailable."""
         new = self.prepare(args, kwargs)
         await (await loop_pool()).run(enqueue([new]))
-        if new.run_at is None:
+        if new.is_due:
             announcer.announce(new.queue)
         return TaskHandle(new.id, new.name, new.queue, new.owner)
 

@@ -127,7 +127,9 @@ class TaskAdmin(SteeringAdmin):
             "documents": documents(obj.pk),
             "history": history(obj.pk),
             "history_rows": SHOWN_ROWS,
-            "can_cancel": self.has_cancel_permission(request) and not over and not obj.cancel_requested,
+            "can_cancel": self.has_cancel_permission(request)
+            and not over
+            and not obj.cancel_requested,
             "can_run_again": self.has_run_again_permission(request) and over,
         }
         return super().render_change_form(request, context | below, add, change, form_url, obj)

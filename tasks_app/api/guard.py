@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.csrf import csrf_exempt
 
 from asyncpoll.contract import Problem
 from tasks_app import errors
@@ -45,7 +44,9 @@ def api_view(*methods: str, scope: str | None = None) -> Callable[[View], View]:
 
         # Authorization is by header, so there is no ambient authority to forge a request with; and a transaction
         # around an async view is an error in Django.
-        return csrf_exempt(transaction.non_atomic_requests(guarded))
+        # The decorator would wrap it in one more coroutine, which each held request would keep.
+        guarded.csrf_exempt = True  # type: ignore[attr-defined]
+        return transaction.non_atomic_requests(guarded)
 
     return decorate
 
@@ -54,6 +55,7 @@ def method_refused(request: HttpRequest, allow: str) -> HttpResponse:
     """204 for OPTIONS, 405 for the rest."""
     if request.method == "OPTIONS":
         response = HttpResponse(status=204)
+        del response.headers["Content-Type"]
         response.headers["Allow"] = allow
         return response
     return problem(
@@ -73,10 +75,11 @@ _KINDS: dict[type[errors.TasksError], tuple[Problem, int]] = {
     errors.NotJson: (Problem.INVALID_ARGUMENTS, 422),
     errors.OutOfBounds: (Problem.OUT_OF_BOUNDS, 422),
     errors.TooManyHeld: (Problem.OVERLOADED, 503),
+    errors.GoingAway: (Problem.UNAVAILABLE, 503),
     errors.StoreUnavailable: (Problem.UNAVAILABLE, 503),
 }
 # A busy or absent server asks for this much patience, in seconds.
-_RETRY_AFTER = {errors.TooManyHeld: "5", errors.StoreUnavailable: "2"}
+_RETRY_AFTER = {errors.TooManyHeld: "5", errors.GoingAway: "1", errors.StoreUnavailable: "2"}
 
 
 def problem_for(error: errors.TasksError) -> HttpResponse:
@@ -105,11 +108,3 @@ def parse_task_id(text: str, identity: Identity) -> UUID:
     if identity.only is not None and identity.only != task_id:
         raise errors.TaskNotFound(f"There is no task {task_id}, or it is not yours; check the id.")
     return task_id
-
-
-def single(request: HttpRequest, name: str) -> str | None:
-    """A query parameter that may be given once. Raises BadParameter when it was given twice."""
-    values = request.GET.getlist(name)
-    if len(values) > 1:
-        raise errors.BadParameter(name, ", ".join(values), "was given more than once; give it once")
-    return values[0] if values else None

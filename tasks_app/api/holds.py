@@ -9,10 +9,11 @@ from django.http import HttpRequest, HttpResponse
 
 from asyncpoll.contract import Outcome, Problem
 from tasks_app import conf
-from tasks_app.api.guard import api_view, parse_task_id, single
+from tasks_app.api.guard import api_view, parse_task_id
 from tasks_app.api.identity import Identity, caller
+from tasks_app.api.query import single
 from tasks_app.api.representation import etag, hold_answer, task_resource
-from tasks_app.api.responses import answer, problem
+from tasks_app.api.responses import answer, prepared, problem
 from tasks_app.hold.shortpolls import short_polls
 from tasks_app.hold.waiting import Answer, Wait, wait
 from tasks_app.hold.window import parse_flag, parse_seconds, parse_version
@@ -71,7 +72,7 @@ async def task(request: HttpRequest, task_id: str, identity: Identity) -> HttpRe
 
 
 def _hold_response(held: Answer) -> HttpResponse:
-    return answer(hold_answer(held), ETag=etag(held.row))
+    return prepared(hold_answer(held), etag(held.row))
 
 
 def _limited(

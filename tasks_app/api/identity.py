@@ -16,6 +16,7 @@ from django.utils.module_loading import import_string
 
 from asyncpoll.contract import Problem
 from tasks_app import conf
+from tasks_app.api.query import values
 from tasks_app.api.responses import ProblemRaised, problem
 
 ALL_SCOPES = frozenset({"submit", "read", "cancel", "notify", "metrics"})
@@ -41,9 +42,9 @@ class Identity:
 
 async def identify(request: HttpRequest) -> Identity:
     """The identity behind a request. Raises ProblemRaised with 401 where there is none."""
-    ticket = request.GET.get("ticket")
-    if ticket is not None:
-        return _from_ticket(ticket)
+    tickets = values(request, "ticket")
+    if tickets:
+        return _from_ticket(tickets[-1])
     if "HTTP_AUTHORIZATION" not in request.META and _is_anonymous_allowed(request):
         return Identity(owner="")
     identity = await _from_project(request)
@@ -52,8 +53,8 @@ async def identify(request: HttpRequest) -> Identity:
             problem(
                 Problem.UNAUTHENTICATED,
                 401,
-                "Send 'Authorization: Bearer <token>'. Anonymous use is for development: it has to be switched on, "
-                "with a loopback Host and no proxy in between.",
+                "Send the credentials that this project's ASYNCPOLL['AUTHENTICATE'] asks for, or a poll ticket. Anonymous "
+                "use is for development: it has to be switched on, with a loopback Host and no proxy in between.",
                 WWW_Authenticate='Bearer realm="asyncpoll"',
             )
         )

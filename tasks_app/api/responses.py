@@ -9,31 +9,23 @@ import orjson
 from django.http import HttpResponse
 
 from asyncpoll.contract import JSON_MEDIA_TYPE, PROBLEM_MEDIA_TYPE, Problem
+from tasks_app.prepared import PreparedResponse
 
-_TITLES = {
-    Problem.INVALID_PARAMETER: "A parameter breaks a rule",
-    Problem.INVALID_BODY: "The body is not a valid request",
-    Problem.BODY_TOO_LARGE: "The body is too large",
-    Problem.UNSUPPORTED_MEDIA_TYPE: "The body must be JSON",
-    Problem.UNKNOWN_TASK_TYPE: "No such task can be submitted",
-    Problem.INVALID_ARGUMENTS: "The arguments do not fit the task",
-    Problem.OUT_OF_BOUNDS: "More was asked for than the task allows",
-    Problem.TASK_NOT_FOUND: "No such task",
-    Problem.TASK_GONE: "The task was deleted",
-    Problem.NOT_FOUND: "No such page",
-    Problem.METHOD_NOT_ALLOWED: "Method not allowed",
-    Problem.UNAUTHENTICATED: "Credentials are needed",
-    Problem.FORBIDDEN: "These credentials do not allow it",
-    Problem.TOO_MANY_REQUESTS: "Too many requests",
-    Problem.OVERLOADED: "Too many requests are held",
-    Problem.UNAVAILABLE: "The service is not available",
-    Problem.INTERNAL: "Something went wrong here",
-}
 _SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
+
+
+_PREPARED_HEADERS = tuple(
+    (name.encode(), value.encode())
+    for name, value in {
+        "Content-Type": JSON_MEDIA_TYPE,
+        "Cache-Control": "no-store",
+        **_SECURITY_HEADERS,
+    }.items()
+)
 
 
 class ProblemRaised(Exception):
@@ -49,6 +41,15 @@ def answer(payload: Any, status: int = HTTPStatus.OK, **headers: str) -> HttpRes
     return _respond(payload, status, JSON_MEDIA_TYPE, headers)
 
 
+def prepared(payload: Any, etag: str) -> HttpResponse:
+    """`answer(payload, ETag=etag)` for the many that are woken at once."""
+    body = orjson.dumps(payload, option=orjson.OPT_UTC_Z)
+    length = str(len(body)).encode()
+    return PreparedResponse(
+        body, (*_PREPARED_HEADERS, (b"Content-Length", length), (b"ETag", etag.encode()))
+    )
+
+
 def problem(
     kind: Problem,
     status: int,
@@ -60,7 +61,7 @@ def problem(
     """A problem document. `detail` says what to do; `parameter` names what was wrong."""
     document: dict[str, Any] = {
         "type": kind.value,
-        "title": _TITLES[kind],
+        "title": kind.summary,
         "status": int(status),
         "detail": detail,
     }

@@ -17,7 +17,7 @@ from tasks_app.api.identity import identify, poll_ticket, require
 from tasks_app.api.representation import etag, task_resource
 from tasks_app.api.responses import ProblemRaised, answer, problem
 from tasks_app.api.submission import Submission, prepare
-from tasks_app.errors import StoreUnavailable, TaskNotFound, TasksError
+from tasks_app.errors import GoingAway, TaskNotFound, TasksError
 from tasks_app.hold.admission import admission
 from tasks_app.owned import owned
 from tasks_app.store import Snapshot, cancel, enqueue, read
@@ -71,7 +71,7 @@ async def submit(request: HttpRequest, submission: Submission) -> HttpResponse:
     identity = await identify(request)
     require(identity, "submit")
     if admission.draining:
-        raise StoreUnavailable("This server is going away; try again.")
+        raise GoingAway("This server is going away and takes no new work; try again, elsewhere.")
     new = prepare(submission, identity.owner or "")
     row = await owned(_enqueue(new))
     return answer(
@@ -115,7 +115,7 @@ def on_validation_error(request: HttpRequest, error: ValidationError) -> HttpRes
 async def _enqueue(new: Any) -> Snapshot:
     pool = await loop_pool()
     await pool.run(enqueue([new]))
-    if new.run_at is None:
+    if new.is_due:
         announcer.announce(new.queue)
     return (await pool.run(read([new.id])))[new.id]
 

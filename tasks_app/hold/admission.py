@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import Enum, auto
 
 from tasks_app import conf
@@ -52,24 +50,28 @@ class Admission:
         if service is not None:
             service.hub.wake_all(Wake.DRAINING)
 
-    @contextmanager
-    def enter(self, owner: str, wants_hold: bool) -> Iterator[Verdict]:
+    def enter(self, owner: str, wants_hold: bool) -> Inside:
         """Count a request in, and out again however it ends. The verdict says whether it may be held."""
+        return Inside(self, owner, wants_hold)
+
+    def count_in(self, owner: str, wants_hold: bool) -> tuple[Verdict, bool]:
+        """The verdict, and whether the request counts as held. `count_out` must follow."""
         verdict = self._judge(owner, wants_hold)
         holds = verdict is Verdict.HOLD and wants_hold
         self.inside += 1
         if holds:
             self.held += 1
             self._owners[owner] += 1
-        try:
-            yield verdict
-        finally:
-            self.inside -= 1
-            if holds:
-                self.held -= 1
-                self._owners[owner] -= 1
-                if not self._owners[owner]:
-                    del self._owners[owner]
+        return verdict, holds
+
+    def count_out(self, owner: str, holds: bool) -> None:
+        """Undo `count_in`."""
+        self.inside -= 1
+        if holds:
+            self.held -= 1
+            self._owners[owner] -= 1
+            if not self._owners[owner]:
+                del self._owners[owner]
 
     def _judge(self, owner: str, wants_hold: bool) -> Verdict:
         if self.inside >= 2 * self.most_held:
@@ -84,6 +86,22 @@ class Admission:
         if wants_hold and (crowded or self.held >= self.most_held):
             return Verdict.SHED
         return Verdict.HOLD
+
+
+class Inside:
+    """One request, while it is inside. Not a generator: held requests keep this."""
+
+    __slots__ = ("_admission", "_holds", "_owner")
+
+    def __init__(self, admission: Admission, owner: str, wants_hold: bool) -> None:
+        self._admission, self._owner, self._holds = admission, owner, wants_hold
+
+    def __enter__(self) -> Verdict:
+        verdict, self._holds = self._admission.count_in(self._owner, self._holds)
+        return verdict
+
+    def __exit__(self, *_: object) -> None:
+        self._admission.count_out(self._owner, self._holds)
 
 
 admission = Admission()

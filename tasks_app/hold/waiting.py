@@ -55,7 +55,9 @@ class Answer:
 async def wait(asked: Wait) -> Answer:
     """Wait as `asked` says. Raises TaskNotFound (also for somebody else's), TaskGone, TooManyHeld, StoreUnavailable."""
     service = await current_service()
-    with admission.enter(asked.owner or "", asked.asked_seconds > 0) as verdict:
+    # Whoever comes with a ticket has no owner here, and must not share one limit with all that do.
+    account = str(asked.task_id) if asked.owner is None else asked.owner
+    with admission.enter(account, asked.asked_seconds > 0) as verdict:
         if verdict is Verdict.REFUSE:
             raise TooManyHeld("This process answers as many requests as it can; try again later.")
         wanted = asked.asked_seconds if verdict is Verdict.HOLD else 0.0

@@ -20,9 +20,10 @@ class TaskStatus(models.TextChoices):
     CANCELLED = Status.CANCELLED.value, "Cancelled"
 
 
-# RUNNING -> PENDING is a retry, a rescue or a release; PENDING -> FAILED is a rescue that found no attempts left.
+# RUNNING -> PENDING is a retry, a rescue or a release; PENDING -> SUCCESS or FAILED is the first and last step of code
+# that runs the task outside the workers.
 TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = {
-    Status.PENDING: frozenset({Status.RUNNING, Status.CANCELLED, Status.FAILED}),
+    Status.PENDING: frozenset({Status.RUNNING, *TERMINAL}),
     Status.RUNNING: frozenset({Status.PENDING, Status.SUCCESS, Status.FAILED, Status.CANCELLED}),
     **{status: frozenset() for status in TERMINAL},
 }

@@ -40,7 +40,9 @@ class Task(models.Model):
     progress = models.FloatField(null=True, blank=True)
     message = models.TextField(blank=True, default="")
 
-    attempt = models.PositiveIntegerField(default=0, help_text="The fence: only a claim adds to it.")
+    attempt = models.PositiveIntegerField(
+        default=0, help_text="The fence: only a claim adds to it."
+    )
     failures = models.PositiveIntegerField(
         default=0, help_text="Errors, time-outs and expired leases; what max_attempts limits."
     )
@@ -110,7 +112,10 @@ class Task(models.Model):
                 "lease_expires_at", name="asyncpoll_leases", condition=Q(status="RUNNING")
             ),
             models.Index(
-                "finished_at", "id", name="asyncpoll_finished", condition=Q(finished_at__isnull=False)
+                "finished_at",
+                "id",
+                name="asyncpoll_finished",
+                condition=Q(finished_at__isnull=False),
             ),
         ]
 

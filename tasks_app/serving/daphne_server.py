@@ -7,17 +7,23 @@ import select
 import signal
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 from daphne.server import Server  # before anything of Twisted's, or another reactor is installed
 from twisted.internet import defer, reactor
 from twisted.python.failure import Failure
+from twisted.web import http
 
 from tasks_app.serving.body import ARRIVAL_SECONDS
 from tasks_app.serving.channel import Channel
+from tasks_app.serving.collector import calm_collector
 from tasks_app.serving.problems import TOO_SLOW
 from tasks_app.serving.sockets import BACKLOG
 from tasks_app.serving.wiring import Wiring
+
+# Twisted knows the statuses of its time; the others would be called "Unknown Status".
+http.RESPONSES.update({status.value: status.phrase.encode() for status in HTTPStatus})
 
 KEEP_ALIVE_SECONDS = 75
 """How long a connection may idle: longer than balancers keep theirs, so that it is they who close."""
@@ -73,6 +79,7 @@ class DrainingServer(Server):
     async def _start(self) -> None:
         try:
             await self._wiring.start()
+            calm_collector()
         except Exception as error:
             self.failure = error
             self.stop()

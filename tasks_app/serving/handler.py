@@ -31,7 +31,7 @@ class AsyncpollHandler(ASGIHandler):
     def __init__(self, wiring: Wiring) -> None:
         super().__init__()
         self.wiring = wiring
-        self._lean = LeanHandler()
+        self._lean = LeanHandler(wiring.drain)
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         """Serve one ASGI scope. Anything but HTTP and lifespan raises ValueError, as in Django."""
@@ -39,11 +39,11 @@ class AsyncpollHandler(ASGIHandler):
             await Lifespan(self.wiring).run(receive, send)
             return
         if scope["type"] == "http":
-            send = self._closing_while_draining(scope, send)
             match = lean_match(scope)
             if match is not None:
                 await self._lean.answer(match, scope, receive, send)
                 return
+            send = self._closing_while_draining(scope, send)
         await super().__call__(scope, receive, send)
 
     def _closing_while_draining(self, scope: dict[str, Any], send: Any) -> Any:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import closing, suppress
+from collections.abc import Awaitable
+from contextlib import suppress
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, sync_to_async
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
 from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.urls import Resolver404, ResolverMatch, resolve, set_script_prefix
+from django.urls import Resolver404, ResolverMatch, get_resolver, set_script_prefix
 from django.utils.module_loading import import_string
 
 from tasks_app import conf
+from tasks_app.prepared import PreparedResponse
 from tasks_app.serving.body import BodyTooLarge, read_body
 from tasks_app.serving.presence import Presence
 from tasks_app.serving.problems import (
@@ -30,6 +32,7 @@ from tasks_app.serving.problems import (
     body_too_large,
     refusal_of,
 )
+from tasks_app.serving.wiring import Drainable
 
 APP_NAME = "asyncpoll"
 """The `app_name` of a urlconf whose views are served the lean way."""
@@ -43,7 +46,7 @@ _logger = logging.getLogger("django.request")
 def lean_match(scope: dict[str, Any]) -> ResolverMatch | None:
     """The view for the path of `scope`, if it is to be served the lean way."""
     try:
-        match = resolve(_path_info(scope))
+        match = get_resolver().resolve(_path_info(scope))
     except Resolver404:
         return None
     return match if APP_NAME in match.app_names else None
@@ -70,9 +73,13 @@ class LeanHandler(ASGIHandler):
     middleware: tuple[str, ...] = ()
     """Dotted paths of middleware that is async throughout, the outermost first."""
 
+    def __init__(self, drain: Drainable) -> None:
+        super().__init__()
+        self._drain = drain
+
     def load_middleware(self, is_async: bool = True) -> None:
         """Wrap the call of the view in `middleware`, and in nothing that settings list."""
-        chain: Any = self._call_view
+        chain: Any = _call_view
         for path in reversed(self.middleware):
             chain = import_string(path)(chain)
         self._middleware_chain = chain
@@ -86,21 +93,24 @@ class LeanHandler(ASGIHandler):
         except RequestAborted:
             return
         if isinstance(request, Refusal):
-            await self.send_response(request.response(), send)
+            await self._send(request.response(), scope, send)
             return
         request.resolver_match = match
-        with Presence(receive), closing(request):
+        match.tried = None  # for debug pages; held requests need not keep it
+        with Presence(receive):
             response = await self._respond(request)
             try:
-                await self.send_response(response, send)
+                await self._send(response, scope, send)
             finally:
+                request.close()
                 _close(response)
 
     async def _read_request(self, scope: dict[str, Any], receive: Any) -> HttpRequest | Refusal:
         limit = conf.current().MAX_BODY_BYTES
         try:
             body = await read_body(scope, receive, limit)
-            set_script_prefix(get_script_prefix(scope))
+            if prefix := get_script_prefix(scope):
+                set_script_prefix(prefix)
             return self.request_class(scope, body)
         except BodyTooLarge:
             return body_too_large(limit)
@@ -109,26 +119,48 @@ class LeanHandler(ASGIHandler):
         except UnicodeDecodeError:
             return UNREADABLE
 
-    async def _call_view(self, request: HttpRequest) -> HttpResponseBase:
-        assert request.resolver_match is not None
-        view, args, kwargs = request.resolver_match
-        call = view if iscoroutinefunction(view) else sync_to_async(view, thread_sensitive=True)
-        response = await call(request, *args, **kwargs)
-        self.check_response(response, view)
-        return response
+    async def _send(self, response: HttpResponseBase, scope: dict[str, Any], send: Any) -> None:
+        # HTTP/2 has no such header.
+        if (
+            isinstance(response, PreparedResponse)
+            and response.is_untouched
+            and not self._drain.draining
+        ):
+            await _send_prepared(response, send)
+            return
+        if self._drain.draining and scope.get("http_version", "1.1").startswith("1"):
+            response.headers["Connection"] = "close"
+        await self.send_response(response, send)
 
     async def _respond(self, request: HttpRequest) -> HttpResponseBase:
         try:
             response = await self._middleware_chain(request)
+            self.check_response(response, _call_view)
         except Exception as error:
             refusal = refusal_of(error)
             if refusal is None:
                 # A log handler may send mail, and must not stop everybody's requests for that.
                 await asyncio.to_thread(_log_failure, request, error)
             response = (refusal or INTERNAL).response()
+        if isinstance(response, PreparedResponse) and response.is_untouched:
+            return response
         if isinstance(response, HttpResponse) and response.status_code not in _BODILESS:
             response.headers.setdefault("Content-Length", str(len(response.content)))
         return response
+
+
+async def _send_prepared(response: PreparedResponse, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": response.wire_headers})
+    await send({"type": "http.response.body", "body": response.body})
+
+
+@markcoroutinefunction
+def _call_view(request: HttpRequest) -> Awaitable[HttpResponseBase]:
+    """Start the view. Not a coroutine itself, which would be one more for each held request."""
+    assert request.resolver_match is not None
+    view, args, kwargs = request.resolver_match
+    call = view if iscoroutinefunction(view) else sync_to_async(view, thread_sensitive=True)
+    return call(request, *args, **kwargs)
 
 
 def _log_failure(request: HttpRequest, error: Exception) -> None:
@@ -142,6 +174,8 @@ def _log_failure(request: HttpRequest, error: Exception) -> None:
 
 def _close(response: HttpResponseBase) -> None:
     """What `response.close()` does, without its signal, whose receivers are synchronous."""
+    if isinstance(response, PreparedResponse) and response.is_untouched:
+        return
     for closer in response._resource_closers:  # type: ignore[attr-defined]
         with suppress(Exception):
             closer()

@@ -8,6 +8,7 @@ import threading
 from types import FrameType
 from typing import Any
 
+from tasks_app.serving.collector import calm_collector
 from tasks_app.serving.wiring import Drainable, Wiring
 
 # Between answering the held requests and letting the server stop: its clients need that long to read and go.
@@ -29,6 +30,7 @@ class Lifespan:
             if message["type"] == "lifespan.startup":
                 self._signals.chain()
                 await self._wiring.start()
+                calm_collector()
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
                 self._wiring.drain.begin_drain()

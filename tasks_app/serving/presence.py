@@ -35,7 +35,10 @@ class Presence:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        self._watcher.cancel()
+        watcher = self._watcher
+        # Its traceback will refer to this object: kept here, every request would leave a cycle to the collector.
+        del self._watcher
+        watcher.cancel()
         for _ in range(self._cancels):
             self._task.uncancel()
         ours_only = self._cancels > 0 and self._task.cancelling() <= self._before

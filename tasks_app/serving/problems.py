@@ -31,7 +31,9 @@ class Refusal:
         """The body, as JSON."""
         fields = {
             "type": str(self.type),
-            "title": HTTPStatus(self.status).phrase,
+            "title": self.type.summary
+            if isinstance(self.type, Problem)
+            else HTTPStatus(self.status).phrase,
             "status": self.status,
             "detail": self.detail,
         }

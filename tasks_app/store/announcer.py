@@ -58,7 +58,7 @@ class Announcer:
                         **dsn.parameters("announcer"), autocommit=True, prepare_threshold=None
                     )
                 call = notify(sorted(queues))
-                connection.execute(call.sql.encode(), call.params)
+                connection.execute(call.sql_bytes, call.params)
             except psycopg.Error as error:
                 # Not tried again: the workers' own poll is the second try.
                 connection = None

@@ -21,11 +21,18 @@ class Call(Generic[T]):
     statement: str
     params: Mapping[str, Any]
     shape: Callable[[Rows], T]
+    prepare: bool | None = None
+    """False keeps the server from planning for any parameters; None leaves it to the connection."""
 
     @property
     def sql(self) -> str:
         """The statement's text, with `%(name)s` parameters."""
         return text(self.statement)
+
+    @property
+    def sql_bytes(self) -> bytes:
+        """`sql` as the driver sends it."""
+        return encoded(self.statement)
 
 
 @cache
@@ -37,3 +44,9 @@ def text(statement: str) -> str:
             f"{statement}.sql starts with {promise!r}; its first line says '-- {statement}: promise'."
         )
     return body
+
+
+@cache
+def encoded(statement: str) -> bytes:
+    """`text(statement)` in UTF-8."""
+    return text(statement).encode()

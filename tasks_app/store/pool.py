@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property
 from typing import TypeVar
 
 import psycopg
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, AsyncCursor
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from tasks_app.errors import StoreUnavailable
@@ -25,6 +26,7 @@ class Pool:
 
     def __init__(self, application: str, size: int = 4) -> None:
         self._pool = AsyncConnectionPool(
+            connection_class=Connection,
             kwargs={**dsn.parameters(application), "autocommit": True},
             min_size=1,
             max_size=size,
@@ -88,10 +90,20 @@ async def close_loop_pool() -> None:
 
 async def execute(connection: AsyncConnection, call: Call[T]) -> T:
     """Run `call` on an async connection of the caller's."""
-    async with connection.cursor(binary=True) as cursor:
-        await cursor.execute(call.sql.encode(), call.params)
-        rows = await cursor.fetchall() if cursor.description else []
-    return call.shape(rows)
+    cursor = (
+        connection.reused if isinstance(connection, Connection) else connection.cursor(binary=True)
+    )
+    await cursor.execute(call.sql_bytes, call.params, prepare=call.prepare)
+    return call.shape(await cursor.fetchall() if cursor.description else [])
+
+
+class Connection(AsyncConnection):
+    """A connection of the pool, which one call at a time has to itself."""
+
+    @cached_property
+    def reused(self) -> AsyncCursor:
+        """One cursor for all its calls: making another is a quarter of what a small read costs."""
+        return self.cursor(binary=True)
 
 
 async def _prepare_where_safe(connection: AsyncConnection) -> None:

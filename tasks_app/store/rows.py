@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
@@ -28,6 +28,11 @@ class NewTask:
     run_at: datetime | None = None
     retried_from: UUID | None = None
     trace_context: str | None = None
+
+    @property
+    def is_due(self) -> bool:
+        """True when workers should hear of it now. By this machine's clock: a hint, the database decides."""
+        return self.run_at is None or self.run_at <= datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +145,10 @@ ENDINGS: Mapping[Status, str] = MappingProxyType(
 """The kind of the event that ends a task, by the status it ends in."""
 
 
+_STATUSES = {status.value: status for status in Status}
+
+
 def snapshot(row: tuple[Any, ...]) -> Snapshot:
     """A row of `read.sql` as a Snapshot."""
     identity, name, queue, owner, status, *rest = row
-    return Snapshot(identity, name, queue, owner, Status(status), *rest)
+    return Snapshot(identity, name, queue, owner, _STATUSES[status], *rest)

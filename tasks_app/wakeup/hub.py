@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from uuid import UUID
 
 from tasks_app.events import emit
-from tasks_app.store import Snapshot
 from tasks_app.wakeup.message import Message, hints
 from tasks_app.wakeup.reader import Cause, Reader, Rows
 from tasks_app.wakeup.topic import Topic, Waiter, Wake
@@ -108,7 +106,9 @@ class Hub:
             if row is None:
                 topic.discard(self.reader.next_batch)
             elif batch >= topic.stale_before:
-                topic.snapshot, topic.read_in, topic.read_at = _without_result(row), batch, now
+                # A task that is over is never answered from memory.
+                topic.snapshot = None if row.is_terminal else row
+                topic.read_in, topic.read_at = batch, now
             for waiter in tuple(topic.waiters):
                 if waiter.since > batch:
                     continue
@@ -171,7 +171,3 @@ class Hub:
     def _forget(self, topic: Topic) -> None:
         if self.topics.get(topic.id) is topic:
             del self.topics[topic.id]
-
-
-def _without_result(row: Snapshot) -> Snapshot:
-    return replace(row, result=None) if row.result is not None else row

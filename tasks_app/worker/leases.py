@@ -88,7 +88,7 @@ class Heartbeat:
                 **dsn.parameters("heartbeat"), autocommit=True, prepare_threshold=None
             )
         with self._connection.cursor(binary=True) as cursor:
-            cursor.execute(call.sql.encode(), call.params)
+            cursor.execute(call.sql_bytes, call.params)
             rows = cursor.fetchall() if cursor.description else []
         return call.shape(rows)
 

@@ -140,7 +140,14 @@ async def test_five_thousand_hang_ups_leave_a_server_process_as_it_was(database_
 async def uvicorn_in_this_loop() -> AsyncIterator[int]:
     """The application under uvicorn in this very process, where its insides can be counted."""
     port = free_port()
-    running = uvicorn.Server(uvicorn.Config(get_asgi_application(), port=port, log_level="warning"))
+    running = uvicorn.Server(
+        uvicorn.Config(
+            get_asgi_application(),
+            port=port,
+            log_level="warning",
+            lifespan="off",  # its end would drain this very process, for the tests after this one as well
+        )
+    )
     running.install_signal_handlers = lambda: None  # type: ignore[method-assign]
     serving = asyncio.ensure_future(running.serve())
     await aeventually(lambda: running.started)

@@ -383,7 +383,7 @@ async def test_a_result_is_not_kept_in_memory(world):
     waiter = world.hub.join(TASK, 0)
     await world.settle()
     assert waiter.row.result == '"large"'
-    assert world.hub.topics[TASK].snapshot.result is None
+    assert world.hub.topics[TASK].snapshot is None
 
 
 async def test_a_failed_read_is_asked_for_again(world):

@@ -138,12 +138,14 @@ class TestLean:
         assert answer.status == 200
         assert lean.lean_match({"path": "/under", "root_path": "/under"}) is None
 
-    async def test_async_middleware_can_be_listed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_async_middleware_can_be_listed(
+        self, holds: Holds, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """The outermost first."""
         monkeypatch.setattr(
             lean.LeanHandler, "middleware", (f"{__name__}._outer", f"{__name__}._inner")
         )
-        handler = lean.LeanHandler()
+        handler = lean.LeanHandler(holds)
         match = lean.lean_match({"path": "/api/state"})
         assert match is not None
 

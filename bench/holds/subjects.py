@@ -1,0 +1,160 @@
+"""Whom to measure: asyncpoll under three servers, and the baselines."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+
+from bench.database import Databases
+from bench.errors import BenchError
+from bench.holds.tasks import BaselineTasks, StoredTasks, Tasks
+from bench.server import Server, free_port
+
+SERVERS = ("daphne", "uvicorn", "granian")
+HOLD_SECONDS = 240
+"""Longer than a run takes."""
+
+# The cost of a queue that overflows is a second of waiting and none of CPU; no server should have to show it.
+_BACKLOG = "4096"
+# uvicorn closes idle connections after 5 s; a run needs them for longer.
+_KEEP_ALIVE_SECONDS = "120"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that is up, and whoever ends the tasks that are waited for there."""
+
+    server: Server
+    tasks: Tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How servers are started: the event loop, and the most requests that will be held at once."""
+
+    loop: str
+    most_held: int
+
+
+Command = Callable[[int, Options], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One line of the table. `stored` says that its tasks are in Postgres; `most_held` bounds what it is put through."""
+
+    name: str
+    command: Command
+    stored: bool
+    is_reference: bool = False
+    most_held: int | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @contextmanager
+    def running(self, databases: Databases, options: Options, core: int) -> Iterator[Running]:
+        """Start it on `core`, with a fresh database if it has one; killed at the end."""
+        port = free_port()
+        command = self.command(port, options)
+        if not self.stored:
+            with (
+                Server(command, self.environment, port, core) as server,
+                closing(BaselineTasks(port)) as remote,
+            ):
+                yield Running(server, remote)
+            return
+        with databases.fresh() as url:
+            environment = {**_asyncpoll_environment(url, options), **self.environment}
+            with (
+                Server(command, environment, port, core) as server,
+                closing(StoredTasks(url)) as stored,
+            ):
+                yield Running(server, stored)
+
+
+def subjects(servers: list[str], channels_up_to: int) -> list[Subject]:
+    """The baselines, the reference first, and asyncpoll under each of `servers`. Raises BenchError."""
+    for package in ("fastapi", "uvicorn", *(name for name in servers if name != "daphne")):
+        if importlib.util.find_spec(package) is None:
+            raise BenchError(
+                f"{package} is not installed; pip install -r requirements-dev.txt brings it."
+            )
+    return [
+        Subject(
+            "FastAPI + asyncio.Event (uvicorn)",
+            lambda port, options: _uvicorn("bench.baselines.fastapi_event:app", port, options),
+            stored=False,
+            is_reference=True,
+        ),
+        Subject(
+            "Django, channel per request (uvicorn)",
+            lambda port, options: _uvicorn(
+                "bench.baselines.django_channels:application", port, options
+            ),
+            stored=False,
+            most_held=channels_up_to,
+        ),
+        *(_asyncpoll(server) for server in servers),
+    ]
+
+
+def http_implementation() -> str:
+    """What parses HTTP under uvicorn, for asyncpoll and for the baselines alike."""
+    return "httptools" if importlib.util.find_spec("httptools") else "h11"
+
+
+def _asyncpoll(server: str) -> Subject:
+    commands: dict[str, Command] = {
+        "daphne": lambda port, options: _manage("serve", "--port", str(port)),
+        "uvicorn": lambda port, options: _uvicorn("asyncpoll.asgi:application", port, options),
+        "granian": lambda port, options: _granian("asyncpoll.asgi:application", port, options),
+    }
+    return Subject(f"asyncpoll ({server})", commands[server], stored=True)
+
+
+def _asyncpoll_environment(url: str, options: Options) -> dict[str, str]:
+    limit = str(2 * options.most_held + 1000)
+    return {
+        "DATABASE_URL": url,
+        "DJANGO_SETTINGS_MODULE": "asyncpoll.settings",
+        "DJANGO_SECRET_KEY": "not a secret: this server lives for a benchmark",
+        "DJANGO_DEBUG": "0",
+        "ASYNCPOLL_LOG_LEVEL": "WARNING",
+        "ASYNCPOLL_ANONYMOUS": "1",
+        "ASYNCPOLL_MAX_HELD": limit,
+        "ASYNCPOLL_MAX_HELD_PER_OWNER": limit,
+        "ASYNCPOLL_MAX_HOLD_SECONDS": str(HOLD_SECONDS),
+    }
+
+
+def _manage(*arguments: str) -> list[str]:
+    return [sys.executable, "manage.py", *arguments]
+
+
+def _uvicorn(application: str, port: int, options: Options) -> list[str]:
+    return [
+        *(sys.executable, "-m", "uvicorn", application),
+        *("--port", str(port)),
+        *("--loop", options.loop),
+        *("--http", http_implementation()),
+        *("--backlog", _BACKLOG),
+        *("--timeout-keep-alive", _KEEP_ALIVE_SECONDS),
+        *("--log-level", "warning"),
+        "--no-access-log",
+    ]
+
+
+def _granian(application: str, port: int, options: Options) -> list[str]:
+    return [
+        *(sys.executable, "-m", "granian", application),
+        *("--interface", "asgi"),
+        *("--port", str(port)),
+        *("--loop", options.loop),
+        *("--backlog", _BACKLOG),
+        # Its default is one connection for each place in the backlog; the rest would wait unread.
+        *("--backpressure", str(2 * options.most_held + 1000)),
+        *("--log-level", "warning"),
+        "--no-ws",
+    ]

@@ -1,0 +1,148 @@
+"""Tasks to wait for, and their ends: in Postgres as a worker writes them, or in the memory of a baseline."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+from uuid import UUID
+
+import psycopg
+from uuid_utils.compat import uuid7
+
+from asyncpoll.contract import Status
+from bench.errors import BenchError
+from tasks_app.store import Call, Change, Milestone, NewTask, claim, commit, enqueue
+
+T = TypeVar("T")
+
+KNOWN_VERSION = 2
+"""The version of every task that runs: stored at 1, claimed at 2."""
+
+_QUEUE = "bench"
+# No lease may run out while the tasks are held: that would be an answer.
+_LEASE_SECONDS = 86_400.0
+_PER_STATEMENT = 500
+# A prepared commit soon gets a plan for any number of changes, which joins hundreds of them four times as slowly.
+_MOST_PREPARED = 50
+_TIMEOUT_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Tasks that ended. Times are of the monotonic clock: when that was asked for, and when it was so."""
+
+    ids: Sequence[UUID]
+    sent_at: float
+    done_at: float
+
+
+class Tasks(Protocol):
+    """Whoever has the tasks of one server."""
+
+    def begin(self, count: int) -> list[UUID]:
+        """Have `count` new tasks run."""
+
+    def end(self, ids: Sequence[UUID]) -> list[Ended]:
+        """End tasks, in as few steps as is done."""
+
+    def close(self) -> None:
+        """Give up the connection."""
+
+
+class StoredTasks:
+    """Tasks in Postgres, through the same statements that a worker uses."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = psycopg.connect(url, autocommit=True)
+        self._worker = uuid7()
+
+    def begin(self, count: int) -> list[UUID]:
+        """Enqueue and claim."""
+        ids: list[UUID] = []
+        for start in range(0, count, _PER_STATEMENT):
+            some = [_new_task() for _ in range(min(_PER_STATEMENT, count - start))]
+            self._run(enqueue(some))
+            claimed = self._run(claim(self._worker, len(some), [_QUEUE], _LEASE_SECONDS))
+            ids += [task.id for task in claimed]
+        self._connection.execute("ANALYZE tasks_app_task")
+        return ids
+
+    def end(self, ids: Sequence[UUID]) -> list[Ended]:
+        """Commit, as many at once as a busy worker does."""
+        return [self._end(part) for part in parts(ids, _PER_STATEMENT)]
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _end(self, ids: Sequence[UUID]) -> Ended:
+        call = commit(self._worker, [_success(task_id) for task_id in ids])
+        sent_at = time.monotonic()
+        done = self._run(call, prepare=len(ids) <= _MOST_PREPARED)
+        done_at = time.monotonic()
+        if len(done) != len(ids):
+            raise BenchError(f"{len(ids) - len(done)} of {len(ids)} tasks could not be committed.")
+        return Ended(ids, sent_at, done_at)
+
+    def _run(self, call: Call[T], prepare: bool = False) -> T:
+        cursor = self._connection.execute(call.sql.encode(), call.params, prepare=prepare)
+        return call.shape(cursor.fetchall())
+
+
+class BaselineTasks:
+    """Tasks in the memory of a baseline, which is told over HTTP."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT_SECONDS)
+
+    def begin(self, count: int) -> list[UUID]:
+        """Post their ids."""
+        ids = [uuid7() for _ in range(count)]
+        self._post("/tasks", ids)
+        return ids
+
+    def end(self, ids: Sequence[UUID]) -> list[Ended]:
+        """Post their ids; the server says when it told each waiter."""
+        sent_at = time.monotonic()
+        told_at = self._post("/finish", ids)["at"]
+        return [Ended([task_id], sent_at, at) for task_id, at in zip(ids, told_at, strict=True)]
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _post(self, path: str, ids: Sequence[UUID]) -> dict[str, Any]:
+        body = json.dumps({"ids": [str(task_id) for task_id in ids]})
+        self._connection.request("POST", path, body, {"Content-Type": "application/json"})
+        answer = self._connection.getresponse()
+        text = answer.read()
+        if answer.status != 200:
+            raise BenchError(f"POST {path} was answered with {answer.status}: {text[:200]!r}")
+        return dict(json.loads(text))
+
+
+def parts(ids: Sequence[UUID], size: int) -> list[Sequence[UUID]]:
+    """`ids` in pieces of at most `size`."""
+    return [ids[at : at + size] for at in range(0, len(ids), size)]
+
+
+def _new_task() -> NewTask:
+    return NewTask(
+        id=uuid7(),
+        name="bench.nothing",
+        queue=_QUEUE,
+        owner="",
+        priority=0,
+        args="[]",
+        kwargs="{}",
+        max_attempts=1,
+        timeout_seconds=_LEASE_SECONDS,
+    )
+
+
+def _success(task_id: UUID) -> Change:
+    return Change(task_id, 1, Status.SUCCESS, (Milestone("succeeded", 1.0),), result='{"ok":true}')
