@@ -51,10 +51,11 @@ def up(options: Options, write: Callable[[str], object]) -> None:
     try:
         with only_one(options.data_dir):
             check_port(options.host, options.port)
+            write("Starting: the database, its migrations, the web process and the worker ...")
             with _database(options.data_dir) as url:
                 _run(options, url, write)
     except KeyboardInterrupt:
-        return
+        write(f"Stopped. Data is kept in {options.data_dir}.")
     except (EmbeddedError, ChildrenFailed) as error:
         raise UpError(str(error)) from error
 
@@ -159,13 +160,14 @@ def screen(options: Options, password: str | None) -> str:
         f"curl -s -X POST {tasks} -H 'Content-Type: application/json' "
         """-d '{"task": "demo.dependency_report"}'"""
     )
-    pick_id = """python3 -c 'import json, sys; print(json.load(sys.stdin)["task_id"])'"""
+    # Whatever else was answered is shown as it is.
+    pick_id = """python3 -c 'import sys, json; a = sys.stdin.read(); print(json.loads(a).get("task_id") or sys.exit(a))'"""
     admin = (
         f"user admin, password {password}"
         if password
-        else "user admin, with the password it had before"
+        else "user admin, with the password it had before; manage.py changepassword admin sets another"
     )
-    lines = [
+    facts = [
         "",
         "asyncpoll is up. Ctrl-C stops it.",
         "",
@@ -173,19 +175,26 @@ def screen(options: Options, password: str | None) -> str:
         f"  Admin    {options.origin}/admin/   ({admin})",
         f"  Data     {options.data_dir}",
         "",
+    ]
+    if not is_loopback(options.host):
+        return "\n".join(
+            [
+                *facts,
+                f"{options.host} can be reached by other machines, so anonymous use is off: requests need the credentials",
+                "that ASYNCPOLL['AUTHENTICATE'] in the settings asks for. Names other than the above need",
+                "DJANGO_ALLOWED_HOSTS.",
+                "",
+            ]
+        )
+    lines = [
+        *facts,
         "Submit a real task, then wait for its next change, then for its end:",
         "",
         f"  TASK=$({submit} | {pick_id})",
-        f'  curl -s "{tasks}/$TASK/long_poll?client_known_version=1&max_hold_seconds=25"',
-        f'  curl -s "{tasks}/$TASK/status?wait=true&timeout=25"',
+        f'  curl -sw "\\n" "{tasks}/$TASK/long_poll?client_known_version=1&max_hold_seconds=25"',
+        f'  curl -sw "\\n" "{tasks}/$TASK/status?wait=true&timeout=25"',
         "",
     ]
-    if not is_loopback(options.host):
-        lines += [
-            f"{options.host} can be reached by other machines, so anonymous use is off: requests need the credentials that",
-            "ASYNCPOLL['AUTHENTICATE'] asks for. Names other than the above need DJANGO_ALLOWED_HOSTS.",
-            "",
-        ]
     return "\n".join(lines)
 
 

@@ -35,12 +35,20 @@ def _conf() -> conf.Conf | None:
 def check_settings(app_configs: _AppConfigs, **kwargs: Any) -> list[CheckMessage]:
     """`settings.ASYNCPOLL` is valid."""
     try:
-        conf.current()
+        path = conf.current().AUTHENTICATE
+        if path and not callable(import_string(path)):
+            raise ConfigurationError(
+                f"ASYNCPOLL['AUTHENTICATE'] is {path!r}, which is not callable."
+            )
+    except ImportError as error:
+        return [_wrong(f"ASYNCPOLL['AUTHENTICATE'] is {path!r}, which can't be imported: {error}.")]
     except ConfigurationError as error:
-        return [
-            Error(str(error), hint="Correct the value in settings.ASYNCPOLL.", id="tasks_app.E001")
-        ]
+        return [_wrong(str(error))]
     return []
+
+
+def _wrong(what: str) -> Error:
+    return Error(what, hint="Correct the value in settings.ASYNCPOLL.", id="tasks_app.E001")
 
 
 @register
@@ -120,7 +128,7 @@ def check_installed_apps(app_configs: _AppConfigs, **kwargs: Any) -> list[CheckM
 def check_application(app_configs: _AppConfigs, **kwargs: Any) -> list[CheckMessage]:
     """Where our urls are mounted, ASGI_APPLICATION serves them without a thread for each held request."""
     path = getattr(settings, "ASGI_APPLICATION", None)
-    if not path or "asyncpoll" not in get_resolver().app_dict:
+    if not path or "asyncpoll" not in get_resolver().app_dict or _conf() is None:
         return []
     try:
         application = import_string(path)

@@ -34,6 +34,8 @@ class Conf:
     """The same for one owner."""
     MAX_BODY_BYTES: int = 1_048_576
     """Largest request body accepted."""
+    MAX_UPLOAD_BYTES: int = 67_108_864
+    """Largest request body that `serve` accepts for everything but the API: the admin, a project's own pages."""
     MAX_RESULT_BYTES: int = 1_048_576
     """Largest result stored; a larger one fails its task with the reason."""
     MAX_EVENTS: int = 1_000
@@ -66,22 +68,30 @@ class Conf:
 
 _Rule = tuple[Callable[[Any], bool], str]
 _POSITIVE: _Rule = (lambda value: value > 0, "must be greater than 0")
+_WEEK: _Rule = (
+    lambda value: 0 < value <= 604_800,
+    "must be more than 0 and at most 604800 seconds (a week)",
+)
 _RULES: Mapping[str, _Rule] = {
     "MAX_HOLD_SECONDS": (lambda value: 0 < value <= 3600, "must be between 0 and 3600 seconds"),
     "MAX_HELD": _POSITIVE,
     "MAX_HELD_PER_OWNER": _POSITIVE,
     "MAX_BODY_BYTES": _POSITIVE,
+    "MAX_UPLOAD_BYTES": _POSITIVE,
     "MAX_RESULT_BYTES": _POSITIVE,
     "MAX_EVENTS": (lambda value: value >= 10, "must be 10 or more"),
     "MAX_SHORT_POLLS_PER_SECOND": _POSITIVE,
-    "TICKET_SECONDS": _POSITIVE,
-    "LEASE_SECONDS": (lambda value: value >= 1, "must be 1 second or more"),
-    "HEARTBEAT_SECONDS": _POSITIVE,
-    "WORKER_POLL_SECONDS": _POSITIVE,
-    "DEFAULT_TIMEOUT_SECONDS": _POSITIVE,
+    "TICKET_SECONDS": (
+        lambda value: 0 < value <= 31_622_400,
+        "must be between 0 and 31622400 seconds (a year)",
+    ),
+    "LEASE_SECONDS": (lambda value: 1 <= value <= 3600, "must be between 1 and 3600 seconds"),
+    "HEARTBEAT_SECONDS": _WEEK,
+    "WORKER_POLL_SECONDS": _WEEK,
+    "DEFAULT_TIMEOUT_SECONDS": _WEEK,
     "DEFAULT_MAX_ATTEMPTS": (lambda value: 1 <= value <= 100, "must be between 1 and 100"),
-    "RETRY_BASE_SECONDS": _POSITIVE,
-    "RETRY_MAX_SECONDS": _POSITIVE,
+    "RETRY_BASE_SECONDS": _WEEK,
+    "RETRY_MAX_SECONDS": _WEEK,
 }
 
 

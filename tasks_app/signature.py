@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, get_type_hints
 
-import orjson
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
@@ -33,7 +33,7 @@ def check_types(name: str, func: Callable[..., Any], arguments: Mapping[str, Any
         if adapter is None:
             continue
         try:
-            adapter.validate_json(orjson.dumps(value), strict=True)
+            adapter.validate_json(json.dumps(value), strict=True)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(str(part) for part in (parameter, *first["loc"]))

@@ -17,7 +17,10 @@ from tasks_app.api.responses import answer, prepared, problem
 from tasks_app.hold.shortpolls import short_polls
 from tasks_app.hold.waiting import Answer, Wait, wait
 from tasks_app.hold.window import parse_flag, parse_seconds, parse_version
+from tasks_app.wakeup.reader import Cause
 
+# A shorter hold is short polling by another name.
+_HOLD_SECONDS = 0.2
 _ENTITY_TAG = re.compile(r'(?:W/)?"v([0-9]{1,18})"')
 _PREFER_WAIT = re.compile(
     r'(?:^|[,;])\s*wait\s*=\s*"?([0-9]+(?:\.[0-9]+)?)"?\s*(?=$|[,;])', re.IGNORECASE
@@ -79,14 +82,10 @@ def _limited(
     request: HttpRequest, identity: Identity, held: Answer, known: int
 ) -> HttpResponse | None:
     """429 for a caller that is answered at once too often without having learned anything."""
-    learned = 0 < known < held.row.version and not held.row.is_terminal
-    immediate = held.window.granted_seconds == 0 or held.outcome in (
-        Outcome.CHANGED,
-        Outcome.TERMINAL,
-    )
-    if learned or not immediate or held.held_seconds >= 1.0:
+    was_held = held.window.granted_seconds >= _HOLD_SECONDS and held.cause is not Cause.FIRST
+    if was_held or held.outcome in (Outcome.DRAINING, Outcome.SHED):
         return None
-    if short_polls.allows(held.row.id, caller(request, identity)):
+    if short_polls.allows(held.row.id, caller(request, identity), held.row.version, known):
         return None
     return problem(
         Problem.TOO_MANY_REQUESTS,

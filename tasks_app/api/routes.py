@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from typing import Any
 
-import orjson
 from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import ValidationError
@@ -23,6 +24,8 @@ from tasks_app.owned import owned
 from tasks_app.store import Snapshot, cancel, enqueue, read
 from tasks_app.store.announcer import announcer
 from tasks_app.store.pool import loop_pool
+
+_logger = logging.getLogger("django.request")
 
 
 class CheckedJson(Parser):
@@ -53,11 +56,17 @@ def check_body(request: HttpRequest) -> None:
             )
         )
     try:
-        request.json_body = orjson.loads(request.body)  # type: ignore[attr-defined]
-    except orjson.JSONDecodeError as error:
+        # Not orjson, which makes a float of an integer that needs more than 64 bits.
+        text = request.body.decode()
+        request.json_body = json.loads(text, parse_constant=_refuse)  # type: ignore[attr-defined]
+    except (ValueError, RecursionError) as error:
         raise ProblemRaised(
             problem(Problem.INVALID_BODY, 400, f"The body is not JSON: {error}.")
         ) from None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON value")
 
 
 api = NinjaAPI(
@@ -110,6 +119,17 @@ def on_validation_error(request: HttpRequest, error: ValidationError) -> HttpRes
     first = error.errors[0]
     where = ".".join(str(part) for part in first["loc"][2:]) or "body"
     return problem(Problem.INVALID_BODY, 422, f"{where}: {first['msg']}.", parameter=where)
+
+
+@api.exception_handler(Exception)
+def on_fault(request: HttpRequest, fault: Exception) -> HttpResponse:
+    """A fault of ours, or of the project's own hook: for the log, and not for the client."""
+    _logger.error("Internal Server Error: %s", request.path, exc_info=fault)
+    return problem(
+        Problem.INTERNAL,
+        500,
+        "The request failed here, not because of what you sent; the log says why.",
+    )
 
 
 async def _enqueue(new: Any) -> Snapshot:

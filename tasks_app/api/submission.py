@@ -40,17 +40,17 @@ def prepare(asked: Submission, owner: str) -> NewTask:
     """The row that a submission asks for. Raises UnknownTask, InvalidArguments, NotJson or OutOfBounds."""
     declared = _exposed(asked.task)
     arguments = check_names(declared.name, declared.func, asked.args, asked.kwargs)
-    check_types(declared.name, declared.func, arguments)
     _check_bounds(asked, declared)
     new = declared.using(owner=owner, queue=asked.queue or declared.queue).prepare(
         asked.args, asked.kwargs
     )
+    check_types(declared.name, declared.func, arguments)
     return replace(
         new,
         priority=declared.priority if asked.priority is None else asked.priority,
         max_attempts=asked.max_attempts or new.max_attempts,
         timeout_seconds=float(asked.timeout_seconds or new.timeout_seconds),
-        run_at=asked.run_at,
+        run_at=None if asked.run_at is None or _days_ahead(asked.run_at) <= 0 else asked.run_at,
     )
 
 

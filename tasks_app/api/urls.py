@@ -23,7 +23,7 @@ app_name = "asyncpoll"
 async def not_found(request: HttpRequest) -> HttpResponse:
     """Whatever else is under the API's prefix."""
     return problem(
-        Problem.NOT_FOUND, 404, f"There is nothing at {request.path}; see the protocol page."
+        Problem.NOT_FOUND, 404, f"There is nothing at {request.path}; see docs/protocol.md."
     )
 
 

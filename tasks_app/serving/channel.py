@@ -32,6 +32,11 @@ class BoundedRequest(WebRequest):
     _limit: int | None = None
     _received = 0
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Django parses forms by itself, with limits; Twisted would do it before anybody is asked, and without.
+        self._parsePOSTFormSubmission = False
+
     def gotLength(self, length: int | None) -> None:
         """Twisted's end of the headers; `length` is None for a chunked body."""
         super().gotLength(length)

@@ -34,9 +34,14 @@ class AsyncpollHandler(ASGIHandler):
         self._lean = LeanHandler(wiring.drain)
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        """Serve one ASGI scope. Anything but HTTP and lifespan raises ValueError, as in Django."""
+        """Serve one ASGI scope. WebSockets are refused: whoever has some routes them before us."""
         if scope["type"] == "lifespan":
             await Lifespan(self.wiring).run(receive, send)
+            return
+        if scope["type"] == "websocket":
+            # Django would raise, and every handshake of a stranger be a traceback in the log.
+            await receive()
+            await send({"type": "websocket.close"})
             return
         if scope["type"] == "http":
             match = lean_match(scope)

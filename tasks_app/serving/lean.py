@@ -52,9 +52,10 @@ def lean_match(scope: dict[str, Any]) -> ResolverMatch | None:
     return match if APP_NAME in match.app_names else None
 
 
-def body_limit(path: str) -> int | None:
-    """Most bytes accepted as the body of a request for `path`; None where Django's own limits apply."""
-    return conf.current().MAX_BODY_BYTES if lean_match({"path": path}) else None
+def body_limit(path: str) -> int:
+    """Most bytes accepted as the body of a request for `path`."""
+    limits = conf.current()
+    return limits.MAX_BODY_BYTES if lean_match({"path": path}) else limits.MAX_UPLOAD_BYTES
 
 
 def _path_info(scope: dict[str, Any]) -> str:

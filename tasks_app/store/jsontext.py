@@ -22,7 +22,7 @@ def to_json(value: Any, what: str, limit: int | None = None) -> str:
         has_nul = _NUL in text and _holds_nul(value)
     except TypeError as error:
         raise NotJson(
-            f"{what} is not JSON: {error}. Return dicts, lists, strings, numbers, booleans or None."
+            f"{what} is not JSON: {error}. Use dicts, lists, strings, numbers, booleans or None."
         ) from None
     except UnicodeEncodeError:
         raise NotJson(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -15,8 +16,10 @@ from tasks_app.wakeup.message import GROUP, Message
 CHANGED_CHANNEL = "asyncpoll_changed"
 # A loop that is only ever woken still looks around once in a while.
 _IDLE_SECONDS = 60.0
-# More than this waiting for a layer that is stuck is dropped; the gap it leaves makes every hub re-read.
-_LARGEST_BACKLOG = 10_000
+# More characters than this waiting for a layer that is stuck are dropped; the gap makes every hub re-read.
+_LARGEST_BACKLOG = 2_000_000
+# What a hub takes in at once, about six thousand hints in ten milliseconds; the rest follows in the next message.
+_LARGEST_MESSAGE = 256_000
 
 
 class Bridge(Loop):
@@ -29,7 +32,8 @@ class Bridge(Loop):
         self._layer = layer
         self._epoch: int | None = None
         self._sequence = 0
-        self._heard: list[str] = []
+        self._heard: deque[str] = deque()
+        self._backlog = 0
         self._beat = False
 
     async def connected(self, connection: AsyncConnection) -> None:
@@ -41,11 +45,13 @@ class Bridge(Loop):
 
     def heard(self, channel: str, payload: str) -> None:
         """Pass a hint on."""
-        if len(self._heard) >= _LARGEST_BACKLOG:
+        if self._backlog >= _LARGEST_BACKLOG:
             emit("bridge.overrun", dropped=len(self._heard))
             self._heard.clear()
+            self._backlog = 0
             self._sequence += 1
         self._heard.append(payload)
+        self._backlog += len(payload) + 1
         self.wake()
 
     def beat(self) -> None:
@@ -62,7 +68,19 @@ class Bridge(Loop):
         if self._epoch is None or not (self._heard or self._beat):
             return _IDLE_SECONDS
         self._sequence += 1
-        message = Message(self._epoch, self._sequence, self._beat, ",".join(self._heard))
-        self._heard, self._beat = [], False
+        hints = self._take()
+        # A beat certifies all that was heard before it, so it goes with the last of it.
+        beat, self._beat = self._beat and not self._heard, self._beat and bool(self._heard)
+        message = Message(self._epoch, self._sequence, beat, hints)
         await self._layer.group_send(GROUP, message.pack())
         return 0.0 if self._heard or self._beat else _IDLE_SECONDS
+
+    def _take(self) -> str:
+        """The hints of one message."""
+        taken: list[str] = []
+        characters = 0
+        while self._heard and characters < _LARGEST_MESSAGE:
+            taken.append(self._heard.popleft())
+            characters += len(taken[-1]) + 1
+        self._backlog -= characters
+        return ",".join(taken)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+# 32 hexadecimal digits, a colon and a version. An exception for each comma of a flood would freeze the process.
+_SHORTEST_HINT = 34
 GROUP = "asyncpoll.wakeups"
 _TYPE = "asyncpoll.wakeup"
 
@@ -46,6 +48,8 @@ def unpack(raw: dict[str, Any]) -> Message | None:
 def hints(text: str) -> Iterator[tuple[UUID, int]]:
     """The (task, version) pairs in `text`; what is not one is passed over. Version 0 means deleted."""
     for item in text.split(","):
+        if len(item) < _SHORTEST_HINT:
+            continue
         identity, _, version = item.partition(":")
         try:
             yield UUID(identity), int(version)

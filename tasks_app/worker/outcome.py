@@ -55,7 +55,7 @@ def returned(name: str, value: Any, limit: int) -> Ending:
 def raised(error: BaseException) -> Ending:
     """The function raised `error`. The first frame of the traceback is the worker's own and is left out."""
     return Ending(
-        error_type=type(error).__name__[:MAX_NAME_LENGTH],
+        error_type=clean_text(type(error).__name__)[:MAX_NAME_LENGTH],
         error_message=_say(error),
         traceback=_trace(error),
     )
@@ -110,7 +110,7 @@ def poisoned(change: Change, error: BaseException) -> Change:
         status=Status.FAILED,
         milestones=(Milestone(ENDINGS[Status.FAILED]),),
         result=None,
-        error_type=type(error).__name__[:MAX_NAME_LENGTH],
+        error_type=clean_text(type(error).__name__)[:MAX_NAME_LENGTH],
         error_message=reason[:_ERROR_CHARACTERS],
         traceback="",
         failed=True,

@@ -158,6 +158,16 @@ class TestRefusing:
             assert (await sending.answer()).status == 413
             assert await sending.ending() == "eof"
 
+    async def test_a_form_is_not_parsed_before_anybody_is_asked(self, daphne: Served) -> None:
+        """Twisted would, without limits: a large one froze the process, a broken one was no HTTP to it."""
+        connection = await Connection.open(daphne.port)
+        form = "Content-Type: multipart/form-data; boundary=x\r\n"
+        await connection.ask("/api/echo", "POST", b"--nothing of the kind--", form)
+        assert (await connection.answer()).json["length"] == 23
+        large = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 400000000\r\n"
+        await connection.ask("/echo", "POST", extra=large)
+        assert (await connection.answer()).status == 413
+
     async def test_the_limit_is_only_for_lean_views(self, daphne: Served) -> None:
         """The rest of the project keeps Django's limits."""
         sending = await Connection.open(daphne.port)

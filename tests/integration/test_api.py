@@ -247,6 +247,22 @@ class TestLongPoll:
         assert "max_hold_seconds=25" in is_problem(refused[0], 429, "too-many-requests")
         assert refused[0].headers["retry-after"] == "1"
 
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "client_known_version=1",
+            "client_known_version=2&max_hold_seconds=0.001",
+            "client_known_version=9",
+        ],
+    )
+    async def test_a_loop_that_learns_nothing_is_refused_however_it_asks(
+        self, client, service, task_id, query
+    ):
+        """A cursor that never moves, a hold too short to be one, a version that no row has."""
+        await service.pool.run(step(task_id, Status.RUNNING))
+        answers = [await client.get(f"{API}/tasks/{task_id}/long_poll?{query}") for _ in range(12)]
+        assert 429 in [answer.status_code for answer in answers]
+
     async def test_a_client_that_follows_quick_changes_is_not_refused(
         self, client, service, task_id
     ):
@@ -398,7 +414,9 @@ class TestSubmitting:
             ("{", 400, "invalid-body", "not JSON"),
             ("", 400, "invalid-body", "not JSON"),
             ('{"task":"sample.add","kwargs":{"a":NaN}}', 400, "invalid-body", "not JSON"),
-            ('{"task":"sample.add","kwargs":{"a":"\\ud800"}}', 400, "invalid-body", "not JSON"),
+            ('{"task":"api.echo","kwargs":{"value":"\\ud800"}}', 422, "invalid-arguments", "surrogate"),
+            ("[" * 100_000, 400, "invalid-body", "not JSON"),
+            ('{"task":"sample.add","kwargs":{"a":' + "9" * 5_000 + "}}", 400, "invalid-body", "not JSON"),
             ("[]", 422, "invalid-body", "dictionary"),
             ({}, 422, "invalid-body", "required"),
             ({"task": 3}, 422, "invalid-body", "string"),
@@ -431,6 +449,23 @@ class TestSubmitting:
         assert response.status_code == status
         assert words in response.json()["detail"]
         assert await count_tasks() == 0
+
+    async def test_a_large_integer_stays_what_it_is(self, client):
+        """Not a float that is near it."""
+        response = await self.submit(client, {"task": "sample.add", "kwargs": {"a": 2**70 + 1}})
+        from tasks_app.models import Task
+
+        stored_task = await Task.objects.aget(id=response.json()["task_id"])
+        assert stored_task.kwargs == {"a": 2**70 + 1}
+
+    async def test_a_time_in_the_past_is_now(self, client):
+        """Also one that lies before the first year that a database knows."""
+        body = {"task": "sample.add", "kwargs": {"a": 1}, "run_at": "0001-01-01T00:00:00+14:00"}
+        response = await self.submit(client, body)
+        from tasks_app.models import Task
+
+        stored_task = await Task.objects.aget(id=response.json()["task_id"])
+        assert stored_task.run_at == stored_task.created_at
 
     async def test_a_nul_in_an_argument_is_refused(self, client):
         """Postgres can't store it; better now than when it is claimed."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
 
 from asyncpoll.contract import TERMINAL, Status
 from tasks_app.models import Task, TaskEvent
@@ -89,8 +90,6 @@ class TestClaim:
 
     def test_a_task_that_is_not_due_is_not_claimed_until_it_is(self):
         """It enters the claim index when due, not before."""
-        from django.utils import timezone
-
         (later,) = enqueued(run_at=timezone.now() + timezone.timedelta(hours=1))
         assert claimed() == []
         moved, seconds = run(promote(10))
@@ -99,6 +98,13 @@ class TestClaim:
         Task.objects.filter(id=later).update(run_at=timezone.now())
         assert run(promote(10))[0] == 1
         assert [task.id for task in claimed()] == [later]
+
+    def test_a_history_row_that_should_not_be_there_stops_nobody(self):
+        """Restored or written by hand: the row is the truth, and its history follows it."""
+        first, second = enqueued(2)
+        TaskEvent.objects.create(task_id=first, version=2, kind="failed", at=timezone.now())
+        assert [task.id for task in claimed()] == [first, second]
+        assert versions(first) == [(1, "enqueued"), (2, "started")]
 
     def test_each_claim_is_a_version_and_an_attempt(self):
         """The fence grows with each claim, and nothing else makes it grow."""
@@ -366,8 +372,6 @@ class TestOtherVerbs:
 )
 def test_the_database_refuses_a_row_that_the_state_machine_does_not_know(broken):
     """CHECK constraints mirror it, for whoever writes past the store."""
-    from django.utils import timezone
-
     (task_id,) = enqueued()
     values = {name: timezone.now() if value == "now" else value for name, value in broken.items()}
     with pytest.raises(IntegrityError), transaction.atomic():

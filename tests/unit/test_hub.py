@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from asyncpoll.contract import Status
 from tasks_app.store import Snapshot
 from tasks_app.wakeup.hub import SNAPSHOT_SECONDS, Hub
 from tasks_app.wakeup.message import Message
-from tasks_app.wakeup.reader import Cause
+from tasks_app.wakeup.reader import LARGEST_BATCH, Cause
 from tasks_app.wakeup.sweeper import REFRESH_SECONDS, SWEEP_SECONDS, Sweeper
 from tasks_app.wakeup.topic import Wake
 
@@ -245,6 +246,73 @@ async def test_a_gap_ends_trust_until_a_beat_has_re_read_every_waiter(world):
     world.tell(beat=True)
     await world.settle()
     assert (woken(waiter), waiter.row.version) == (Wake.ROW, 2)
+
+
+async def test_after_a_gap_within_an_epoch_memory_begins_anew(world):
+    """Rules 2 and 3: what was read before the gap may be older than the message that is missing."""
+    await world.remembered()
+    world.commit(2, heard=False)
+    world.tell(beat=True, sequence=world.sequence + 2)
+    assert world.hub.trust.active
+    waiter = world.hub.join(TASK, 1)
+    await world.settle()
+    assert (woken(waiter), waiter.row.version) == (Wake.ROW, 2)
+
+
+async def test_who_comes_between_a_hint_and_its_read_is_not_answered_from_memory(world):
+    """Rule 2: the snapshot went with the hint, although nobody has read the row yet."""
+    await world.remembered()
+    first = world.hub.join(TASK, 1)
+    world.commit(2)
+    second = world.hub.join(TASK, 1)
+    assert second.row is None
+    await world.settle()
+    assert woken(first) is woken(second) is Wake.ROW
+
+
+async def test_a_row_that_is_gone_takes_its_snapshot_along(world):
+    """Rule 2: absence is not remembered, and neither is what was there before."""
+    await world.remembered()
+    kept = world.hub.join(TASK, 1)
+    del world.rows[TASK]
+    world.hub.join(TASK, 0)
+    await world.settle()
+    assert woken(kept) is Wake.GONE
+    assert world.hub.topics[TASK].snapshot is None
+
+
+async def test_a_hold_that_ran_out_is_current_only_by_a_trusted_link(world):
+    """Before STILL_RUNNING is said without a read."""
+    await world.remembered()
+    waiter = world.hub.join(TASK, 1)
+    assert world.hub.is_current(waiter)
+    world.tell(sequence=world.sequence + 2)
+    assert not world.hub.is_current(waiter)
+    world.tell(beat=True)
+    assert not world.hub.is_current(waiter)
+    await world.settle()
+    assert world.hub.is_current(waiter)
+
+
+async def test_a_confirmation_answers_with_a_row_read_from_now_on(world):
+    """Whatever it says."""
+    waiter = world.hub.join(TASK, 1)
+    await world.settle()
+    world.hub.confirm(waiter)
+    looking = asyncio.ensure_future(waiter.look(5))
+    await asyncio.sleep(0)
+    await world.settle()
+    assert await looking is Wake.ROW
+    assert world.reads == [{TASK}, {TASK}]
+
+
+async def test_more_than_a_batch_is_read_in_several(world):
+    """A thousand rows at a time, until nothing is asked for."""
+    for number in range(LARGEST_BATCH + 5):
+        world.hub.join(uuid.UUID(int=number), 0)
+    assert await world.hub.reader.step() == 0.0
+    assert await world.hub.reader.step() > 0
+    assert [len(read) for read in world.reads] == [LARGEST_BATCH, 5]
 
 
 async def test_hints_of_a_lower_epoch_and_of_an_old_number_are_still_hints(world):

@@ -31,7 +31,7 @@ def test_json_values_are_written_so_that_they_read_back_equal(value):
         ({"\x00": 1}, "NUL character"),
         ("\ud800", "lone surrogate"),
         ({"k": "\udfff"}, "lone surrogate"),
-        (object(), "Return dicts, lists"),
+        (object(), "Use dicts, lists"),
         (datetime.datetime(2026, 1, 1), "datetime is not JSON serializable"),
         (decimal.Decimal(1), "Decimal is not JSON serializable"),
         (b"bytes", "bytes is not JSON serializable"),

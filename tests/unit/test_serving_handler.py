@@ -188,14 +188,29 @@ class TestEverythingElse:
         """MAX_BODY_BYTES is for lean views."""
         answer = await Call(application, "/echo", method="POST", body=(b"x" * 50,)).answer()
         assert answer.json["length"] == 50
-        assert (lean.body_limit("/echo"), lean.body_limit("/api/echo")) == (None, 10)
+        assert (lean.body_limit("/echo"), lean.body_limit("/api/echo")) == (67_108_864, 10)
+
+    async def test_a_websocket_is_refused_without_a_word_in_the_log(
+        self, application: AsyncpollHandler
+    ) -> None:
+        """A project that wants WebSockets routes them before this handler; a stranger's handshake is no error."""
+        sent = []
+
+        async def receive() -> dict[str, str]:
+            return {"type": "websocket.connect"}
+
+        async def send(message: dict[str, str]) -> None:
+            sent.append(message)
+
+        await application({"type": "websocket"}, receive, send)
+        assert sent == [{"type": "websocket.close"}]
 
     async def test_other_protocols_are_refused_as_by_django(
         self, application: AsyncpollHandler
     ) -> None:
-        """A project that wants WebSockets routes them before this handler."""
-        with pytest.raises(ValueError, match="websocket"):
-            await application({"type": "websocket"}, None, None)
+        """What it never heard of raises."""
+        with pytest.raises(ValueError, match="telepathy"):
+            await application({"type": "telepathy"}, None, None)
 
 
 class TestDraining:

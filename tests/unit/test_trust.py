@@ -90,6 +90,7 @@ def test_malformed_hints_are_passed_over():
     good = "01a22caa8b3c746395d2cdd668f18a5c"
     found = list(hints(f"junk,{good}:3,{good},:::,{good}:x,,{good}:4"))
     assert [version for _, version in found] == [3, 4]
+    assert list(hints("," * 100_000)) == []
 
 
 def test_what_is_not_a_message_of_ours_is_none():

@@ -58,17 +58,19 @@ class Command(BaseCommand):
 
 
 def _port(text: str) -> int:
-    port = int(text)
+    port = int(text) if text.isdecimal() else 0
     if not 1 <= port <= 65535:
-        raise argparse.ArgumentTypeError(f"{port} is not a port; choose one from 1 to 65535")
+        raise argparse.ArgumentTypeError(f"{text} is not a port; choose one from 1 to 65535")
     return port
 
 
 def _at_least(least: int) -> Any:
     def number(text: str) -> int:
-        value = int(text)
+        value = int(text) if text.isdecimal() else least - 1
         if value < least:
-            raise argparse.ArgumentTypeError(f"{value} is too few; give {least} or more")
+            raise argparse.ArgumentTypeError(
+                f"{text} is too few, or no number; give {least} or more"
+            )
         return value
 
     return number

@@ -19,6 +19,10 @@ history AS (
     SELECT id, version, CASE status WHEN 'CANCELLED' THEN 'cancelled' ELSE 'cancel_requested' END, at, attempt,
         progress, ''
     FROM cancelled
+    -- A row of another history at this version, restored or written by hand, must not stop everybody's work.
+    ON CONFLICT (task_id, version) DO UPDATE SET
+        kind = excluded.kind, at = excluded.at, attempt = excluded.attempt, progress = excluded.progress,
+        message = excluded.message, data = excluded.data
 ),
 told AS MATERIALIZED (
     SELECT pg_notify('asyncpoll_changed', replace(id::text, '-', '') || ':' || version),

@@ -35,6 +35,10 @@ claimed AS (
 history AS (
     INSERT INTO tasks_app_taskevent (task_id, version, kind, at, attempt, message)
     SELECT id, version, 'started', started_at, attempt, '' FROM claimed
+    -- A row of another history at this version, restored or written by hand, must not stop everybody's work.
+    ON CONFLICT (task_id, version) DO UPDATE SET
+        kind = excluded.kind, at = excluded.at, attempt = excluded.attempt, progress = excluded.progress,
+        message = excluded.message, data = excluded.data
 ),
 notified AS MATERIALIZED (
     SELECT pg_notify('asyncpoll_changed', string_agg(hint, ',')) FROM (

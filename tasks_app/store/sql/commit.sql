@@ -46,6 +46,10 @@ history AS (
         %(event_ids)s::uuid[], %(event_ordinals)s::int[], %(event_kinds)s::text[], %(event_progress)s::float8[],
         %(event_messages)s::text[], %(event_data)s::text[]
     ) AS e(id, ordinal, kind, progress, message, data) ON e.id = changed.id
+    -- A row of another history at this version, restored or written by hand, must not stop everybody's work.
+    ON CONFLICT (task_id, version) DO UPDATE SET
+        kind = excluded.kind, at = excluded.at, attempt = excluded.attempt, progress = excluded.progress,
+        message = excluded.message, data = excluded.data
 ),
 told AS MATERIALIZED (
     SELECT pg_notify('asyncpoll_changed', string_agg(hint, ',')) FROM (

@@ -36,6 +36,10 @@ history AS (
     INSERT INTO tasks_app_taskevent (task_id, version, kind, at, attempt, message)
     SELECT id, version, CASE status WHEN 'PENDING' THEN 'rescued' ELSE lower(status) END, at, attempt, error_message
     FROM rescued
+    -- A row of another history at this version, restored or written by hand, must not stop everybody's work.
+    ON CONFLICT (task_id, version) DO UPDATE SET
+        kind = excluded.kind, at = excluded.at, attempt = excluded.attempt, progress = excluded.progress,
+        message = excluded.message, data = excluded.data
 ),
 told AS MATERIALIZED (
     SELECT pg_notify('asyncpoll_changed', string_agg(hint, ',')) FROM (

@@ -28,6 +28,10 @@ changed AS (
 history AS (
     INSERT INTO tasks_app_taskevent (task_id, version, kind, at, attempt, progress, message, data)
     SELECT id, version, %(kind)s::text, at, attempt, progress, message, %(data)s::jsonb FROM changed
+    -- A row of another history at this version, restored or written by hand, must not stop everybody's work.
+    ON CONFLICT (task_id, version) DO UPDATE SET
+        kind = excluded.kind, at = excluded.at, attempt = excluded.attempt, progress = excluded.progress,
+        message = excluded.message, data = excluded.data
 ),
 told AS MATERIALIZED (
     SELECT pg_notify('asyncpoll_changed', replace(id::text, '-', '') || ':' || version) FROM changed
