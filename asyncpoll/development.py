@@ -51,8 +51,7 @@ def up(options: Options, write: Callable[[str], object]) -> None:
     try:
         with only_one(options.data_dir):
             check_port(options.host, options.port)
-            write("Starting: the database, its migrations, the web process and the worker ...")
-            with _database(options.data_dir) as url:
+            with _database(options.data_dir, write) as url:
                 _run(options, url, write)
     except KeyboardInterrupt:
         write(f"Stopped. Data is kept in {options.data_dir}.")
@@ -61,12 +60,13 @@ def up(options: Options, write: Callable[[str], object]) -> None:
 
 
 @contextlib.contextmanager
-def _database(data_dir: Path) -> Iterator[str]:
+def _database(data_dir: Path, write: Callable[[str], object]) -> Iterator[str]:
     url = os.environ.get("DATABASE_URL")
     if url:
         check_database(url)
         yield url
         return
+    write(f"Starting Postgres in {data_dir} ...")
     with embedded.join(data_dir) as server:
         try:
             yield server.url

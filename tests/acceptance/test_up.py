@@ -163,7 +163,7 @@ def test_the_lines_to_paste_submit_a_task_and_wait_for_its_end(running: Up) -> N
     """In a shell, as they stand on the screen."""
     lines = [line.strip() for line in running.screen().splitlines() if "curl" in line]
     done = subprocess.run(
-        ["sh", "-c", "\n".join([*lines[:2], "echo", *lines[2:]])],
+        ["sh", "-c", "\n".join(lines)],
         capture_output=True,
         text=True,
         timeout=PATIENCE_SECONDS,
