@@ -36,6 +36,15 @@ class Outcome(StrEnum):
     SHED = "SHED"
 
 
+class ClaimOutcome(StrEnum):
+    """Why a held claim was answered. `CLAIMED` comes with tasks, or is a claim once more whose tasks are all over."""
+
+    CLAIMED = "CLAIMED"
+    EMPTY = "EMPTY"
+    DRAINING = "DRAINING"
+    SHED = "SHED"
+
+
 class Problem(StrEnum):
     """Stable `type` of an RFC 9457 problem document, as a relative reference."""
 
@@ -48,6 +57,7 @@ class Problem(StrEnum):
     OUT_OF_BOUNDS = "/problems/out-of-bounds"
     TASK_NOT_FOUND = "/problems/task-not-found"
     TASK_GONE = "/problems/task-gone"
+    LEASE_LOST = "/problems/lease-lost"
     NOT_FOUND = "/problems/not-found"
     METHOD_NOT_ALLOWED = "/problems/method-not-allowed"
     UNAUTHENTICATED = "/problems/unauthenticated"
@@ -73,6 +83,7 @@ _TITLES: Final = {
     Problem.OUT_OF_BOUNDS: "More was asked for than the task allows",
     Problem.TASK_NOT_FOUND: "No such task",
     Problem.TASK_GONE: "The task was deleted",
+    Problem.LEASE_LOST: "The lease has ended",
     Problem.NOT_FOUND: "No such page",
     Problem.METHOD_NOT_ALLOWED: "Method not allowed",
     Problem.UNAUTHENTICATED: "Credentials are needed",

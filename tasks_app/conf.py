@@ -65,6 +65,11 @@ class Conf:
     RETRY_MAX_SECONDS: float = 600.0
     """Longest retry delay."""
 
+    RETENTION_DAYS: float = 30.0
+    """How long tasks that have ended are kept, with their history; 0: for ever."""
+    PRUNE_BATCH: int = 1_000
+    """Tasks that one transaction deletes."""
+
 
 _Rule = tuple[Callable[[Any], bool], str]
 _POSITIVE: _Rule = (lambda value: value > 0, "must be greater than 0")
@@ -92,6 +97,11 @@ _RULES: Mapping[str, _Rule] = {
     "DEFAULT_MAX_ATTEMPTS": (lambda value: 1 <= value <= 100, "must be between 1 and 100"),
     "RETRY_BASE_SECONDS": _WEEK,
     "RETRY_MAX_SECONDS": _WEEK,
+    "RETENTION_DAYS": (
+        lambda value: 0 <= value <= 36_500,
+        "must be between 0, which keeps everything, and 36500 days (a century)",
+    ),
+    "PRUNE_BATCH": (lambda value: 1 <= value <= 100_000, "must be between 1 and 100000"),
 }
 
 

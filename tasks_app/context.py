@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from tasks_app.errors import NoCurrentTask
+from tasks_app.stepbook import StepBook
 
 
 class CurrentTask(Protocol):
@@ -32,6 +33,14 @@ class CurrentTask(Protocol):
     @property
     def cancelled(self) -> bool:
         """True once somebody asked the task to stop; a task that can stop early looks here."""
+
+    @property
+    def steps(self) -> StepBook:
+        """Where `step` and `step_sync` keep results; not for tasks to use."""
+
+    def raise_if_cancelled(self) -> None:
+        """Stop here if somebody asked the task to: call it between items of work. Raises Cancelled, which ends the
+        task as CANCELLED. A coroutine needs it only where it works long without an await: there it is cancelled."""
 
     def report(
         self, progress: float | None = None, message: str = "", data: dict[str, Any] | None = None

@@ -13,8 +13,9 @@ from django.db import transaction
 
 from tasks_app import conf
 from tasks_app.errors import InvalidTask
-from tasks_app.models.task import MAX_NAME_LENGTH, MAX_PRIORITY, MIN_PRIORITY, new_task_id
-from tasks_app.signature import check_names
+from tasks_app.limits import MAX_NAME_LENGTH, MAX_PRIORITY, MIN_PRIORITY, new_task_id
+from tasks_app.retries import Backoff, RetryPolicy
+from tasks_app.signature import check_names, check_types
 from tasks_app.store import NewTask, enqueue
 from tasks_app.store.announcer import announcer
 from tasks_app.store.driver import run
@@ -48,6 +49,8 @@ class Task(Generic[P, R]):
     queues: tuple[str, ...] = ()
     priority: int = 0
     max_attempts: int | None = None
+    retry_on: tuple[type[BaseException], ...] = (BaseException,)
+    backoff: Backoff | None = None
     timeout: float | None = None
     expose: bool = False
     owner: str = ""
@@ -73,11 +76,21 @@ class Task(Generic[P, R]):
         return inspect.iscoroutinefunction(self.func)
 
     @property
+    def is_external(self) -> bool:
+        """True for a task that no worker of ours runs."""
+        return False
+
+    @property
     def attempts_allowed(self) -> int:
         """`max_attempts`, or the project's default."""
         return (
             conf.current().DEFAULT_MAX_ATTEMPTS if self.max_attempts is None else self.max_attempts
         )
+
+    @property
+    def retry_policy(self) -> RetryPolicy:
+        """`retry_on`, and `backoff` or the project's default."""
+        return RetryPolicy(self.backoff or default_backoff(), self.retry_on)
 
     @property
     def time_limit_seconds(self) -> float:
@@ -123,9 +136,17 @@ class Task(Generic[P, R]):
             announcer.announce(new.queue)
         return TaskHandle(new.id, new.name, new.queue, new.owner)
 
+    def check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Raise InvalidArguments unless a call with these fits the parameters."""
+        check_names(self.name, self.func, args, kwargs)
+
+    def check_json(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """The same for JSON from outside, which has to fit the parameters' annotations as well."""
+        check_types(self.name, self.func, check_names(self.name, self.func, args, kwargs))
+
     def prepare(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewTask:
         """The row that a call would be. Raises InvalidArguments or NotJson."""
-        check_names(self.name, self.func, args, kwargs)
+        self.check(args, kwargs)
         limit = conf.current().MAX_BODY_BYTES
         return NewTask(
             id=new_task_id(),
@@ -139,6 +160,12 @@ class Task(Generic[P, R]):
             timeout_seconds=self.time_limit_seconds,
             run_at=self.run_at,
         )
+
+
+def default_backoff() -> Backoff:
+    """The project's delays between attempts."""
+    settings = conf.current()
+    return Backoff(settings.RETRY_BASE_SECONDS, settings.RETRY_MAX_SECONDS)
 
 
 def _broken_rules(task: Task[Any, Any]) -> list[tuple[bool, str]]:
@@ -161,6 +188,17 @@ def _broken_rules(task: Task[Any, Any]) -> list[tuple[bool, str]]:
         (
             task.max_attempts is not None and not 1 <= task.max_attempts <= 100,
             f"max_attempts is {task.max_attempts}; it must be between 1 and 100.",
+        ),
+        *(
+            (
+                not (isinstance(error, type) and issubclass(error, BaseException)),
+                f"retry_on has {error!r}; it lists exception classes, for example (ConnectionError,).",
+            )
+            for error in task.retry_on
+        ),
+        (
+            task.backoff is not None and not isinstance(task.backoff, Backoff),
+            f"backoff is {task.backoff!r}; use Backoff(base, cap), for example Backoff(base=2, cap=300).",
         ),
         (
             task.timeout is not None and not 0 < task.timeout <= 604_800,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
+_LONGEST_DELAY_SECONDS = 31_536_000
+
 
 class TasksError(Exception):
     """Root of all errors raised by tasks_app."""
@@ -13,6 +17,10 @@ class ConfigurationError(TasksError):
 
 class InvalidTask(TasksError):
     """A task declaration breaks a rule of the `@task` decorator."""
+
+
+class InvalidSchedule(TasksError):
+    """A declared schedule breaks a rule: its cron expression, its time zone, its name, or its arguments."""
 
 
 class UnknownTask(TasksError):
@@ -31,7 +39,23 @@ class OutOfBounds(TasksError):
         super().__init__(message)
 
 
-class NotJson(TasksError):
+class Retry(TasksError):
+    """Raised by a task that wants to be tried again: `raise Retry(after=60, reason="rate limited")`.
+
+    It counts as a failure, so that the last attempt allowed ends the task as FAILED; `retry_on` does not have to list
+    it. `after` is the exact delay in seconds, None: what the task's backoff gives.
+    """
+
+    def __init__(self, after: float | None = None, reason: str = "") -> None:
+        if after is not None and not 0 <= after <= _LONGEST_DELAY_SECONDS:
+            raise ValueError(
+                f"Retry(after={after!r}): it is a delay in seconds, from 0 to {_LONGEST_DELAY_SECONDS} (a year)."
+            )
+        self.after = after
+        super().__init__(reason or "The task asked to be tried again.")
+
+
+class NotJson(TasksError, ValueError):
     """A value can't be stored as JSON in Postgres: NaN, NUL, a lone surrogate, too large, or not JSON at all."""
 
 
@@ -69,8 +93,26 @@ class PoolerInTheWay(ConfigurationError):
 
 
 class StepRefused(TasksError):
-    """A step was reported for a task that is over, unknown, or held by a worker."""
+    """A step was reported for a task that is over, unknown, or held by a worker; or it was begun twice at once."""
+
+
+class LeaseExpired(TasksError):
+    """The worker that ran an attempt stopped answering. Stored as the error of that attempt, never raised."""
+
+
+class LeaseLost(TasksError):
+    """The attempt does not hold its task any more: a step of it was not recorded, and nothing else of it counts."""
 
 
 class NoCurrentTask(TasksError):
     """`current_task()` was called outside a running task."""
+
+
+class Cancelled(BaseException):
+    """The task was asked to stop, and does. Raised by `current_task().raise_if_cancelled()`; ends it as CANCELLED.
+
+    Not an Exception, like asyncio's own: code that goes on after the error of one item must not go on after this.
+    """
+
+    def __init__(self, name: str, task_id: UUID) -> None:
+        super().__init__(f"{name} {task_id} was asked to stop, or its attempt no longer counts.")

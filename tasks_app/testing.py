@@ -7,7 +7,9 @@ the calling thread. Retries do not wait for their delay, and time limits are not
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,12 +21,15 @@ from asyncpoll.contract import Status
 from tasks_app import catalogue, conf, store
 from tasks_app.context import running
 from tasks_app.declaration import TaskHandle
-from tasks_app.errors import UnknownTask
+from tasks_app.errors import Cancelled, UnknownTask
+from tasks_app.queues import outside
+from tasks_app.stepbook import StepBook, known
 from tasks_app.store import Change, Claimed, Milestone, Snapshot
 from tasks_app.store.driver import run
 from tasks_app.worker.calls import acall, call
-from tasks_app.worker.milestones import join, progress_milestone
-from tasks_app.worker.outcome import Ending, conclude, raised
+from tasks_app.worker.milestones import join, progress_milestone, step_milestone
+from tasks_app.worker.outcome import Ending, conclude
+from tasks_app.worker.runnable import Runnable, find
 
 __all__ = ["run_pending", "wait_for"]
 
@@ -72,35 +77,66 @@ def _run_next(queues: Sequence[str] | None) -> UUID | None:
     """Claim one task, run it, store its outcome. None: nothing was due."""
     worker = uuid4()
     run(store.promote(_MOST_ATTEMPTS))
-    claimed = run(store.claim(worker, 1, queues, _LEASE_SECONDS))
+    claimed = run(store.claim(worker, 1, queues, _LEASE_SECONDS, outside()))
     if not claimed:
         return None
-    change = _attempt(claimed[0])
-    run(store.commit(worker, [change]))
+    runnable = _find(claimed[0])
+    change = _attempt(claimed[0], runnable)
+    committed = run(store.commit(worker, [change]))
+    if runnable.ended is not None and committed and committed[0].status.is_terminal:
+        runnable.ended(change, committed[0], "")
     return claimed[0].id
 
 
-def _attempt(claimed: Claimed) -> Change:
+def _find(claimed: Claimed) -> Runnable:
+    try:
+        return find(claimed)
+    except UnknownTask as error:
+        return Runnable(partial(_raise, error), is_async=False)
+
+
+def _raise(error: Exception, *args: Any, **kwargs: Any) -> None:
+    raise error
+
+
+def _attempt(claimed: Claimed, runnable: Runnable) -> Change:
     here = _Here(claimed)
     token = running.set(here)
     try:
-        ending = _call(claimed)
+        ending = _call(claimed, runnable)
     finally:
         running.reset(token)
-    change = conclude(claimed, ending, conf.current(), jitter=lambda: 0.0)
+    change = conclude(claimed, ending, catalogue.retry_policy(claimed.name))
     assert change is not None
-    return here.with_reports(change)
+    return here.with_reports(replace(change, delay_seconds=0.0))
 
 
-def _call(claimed: Claimed) -> Ending:
-    try:
-        declared = catalogue.find(claimed.name)
-    except UnknownTask as error:
-        return raised(error)
+def _call(claimed: Claimed, runnable: Runnable) -> Ending:
     with _Savepoint():
-        if declared.is_async:
-            return async_to_sync(acall)(claimed, declared.func)
-        return call(claimed, declared.func)
+        if runnable.began is not None:
+            runnable.began()
+        if runnable.is_async:
+            return async_to_sync(acall)(claimed, runnable.func)
+        return call(claimed, runnable.func)
+
+
+class _Steps(StepBook):
+    """What earlier attempts recorded, and what this one does: kept until it ends, as its reports are."""
+
+    def __init__(self, recorded: dict[str, str], reports: list[Milestone]) -> None:
+        super().__init__()
+        self._recorded = recorded
+        self._reports = reports
+
+    def find(self, name: str) -> Future[str | None]:
+        """What is known is at hand."""
+        return known(self._recorded.get(name))
+
+    def record(self, name: str, result: str) -> Future[None]:
+        """Keep it among the reports."""
+        self._recorded[name] = result
+        self._reports.append(step_milestone(name, result))
+        return known(None)
 
 
 class _Here:
@@ -113,6 +149,12 @@ class _Here:
         self.attempt = claimed.attempt
         self.cancelled = claimed.cancel_requested
         self._reports: list[Milestone] = []
+        self.steps: StepBook = _Steps(_recorded(claimed), self._reports)
+
+    def raise_if_cancelled(self) -> None:
+        """Raise Cancelled if the task was asked to stop before this attempt began."""
+        if self.cancelled:
+            raise Cancelled(self.name, self.id)
 
     def report(
         self, progress: float | None = None, message: str = "", data: dict[str, Any] | None = None
@@ -126,6 +168,10 @@ class _Here:
             return change
         reported = Change(change.task_id, change.attempt, Status.RUNNING, tuple(self._reports))
         return join(reported, change)
+
+
+def _recorded(claimed: Claimed) -> dict[str, str]:
+    return run(store.read_steps(claimed.id)) if claimed.attempt > 1 else {}
 
 
 class _Savepoint:

@@ -16,7 +16,7 @@ from asgiref.sync import sync_to_async
 from django.db import connection
 
 from tasks_app.context import current_task
-from tasks_app.tasks import task
+from tasks_app.tasks import Backoff, Retry, task
 
 # Tests in the worker's process open these; tasks wait at them.
 gates: defaultdict[str, threading.Event] = defaultdict(threading.Event)
@@ -67,6 +67,23 @@ async def fail_once() -> int:
     """Raises at the first attempt, then gives the number of the attempt."""
     if current_task().attempt == 1:
         raise ConnectionError("the other side is not there yet")
+    return current_task().attempt
+
+
+@task(name="sample.picky", max_attempts=5, retry_on=OSError, backoff=Backoff(base=0))
+def picky(*errors: str) -> int:
+    """Raises one of `errors` at each attempt, then gives the number of the attempt."""
+    attempt = current_task().attempt
+    if attempt <= len(errors):
+        raise {"ConnectionError": ConnectionError, "ValueError": ValueError}[errors[attempt - 1]]()
+    return attempt
+
+
+@task(name="sample.ask_again", max_attempts=3, retry_on=(), backoff=Backoff(base=0))
+async def ask_again(times: int, after: float | None = None) -> int:
+    """Asks so many times to be tried again."""
+    if current_task().attempt <= times:
+        raise Retry(after, "not ready yet")
     return current_task().attempt
 
 

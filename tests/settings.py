@@ -22,5 +22,5 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 ASYNCPOLL = {
     **_ASYNCPOLL,
     "ANONYMOUS": True,
-    "TASK_MODULES": [*_ASYNCPOLL["TASK_MODULES"], "tests.sample_tasks"],
+    "TASK_MODULES": [*_ASYNCPOLL["TASK_MODULES"], "tests.sample_tasks", "tests.external_tasks"],
 }

@@ -6,16 +6,18 @@ Reads the disk and nothing else; knows nothing of tasks, Django or the network.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import distributions
 from typing import Any
 
 from asyncpoll.inspection.files import checkable, verify
 from asyncpoll.inspection.findings import Finding
-from asyncpoll.inspection.gather import Installed, gather
-from asyncpoll.inspection.licences import Licence, invalid_expression, licence_of
+from asyncpoll.inspection.gather import Installed, gather, with_record
+from asyncpoll.inspection.licences import invalid_expression, licence_of
 from asyncpoll.inspection.names import by_name, duplicates
-from asyncpoll.inspection.progress import Report, reported
+from asyncpoll.inspection.packing import Judged, pack, pack_judged, unpack, unpack_judged
+from asyncpoll.inspection.progress import Report, Walk
 from asyncpoll.inspection.report import Inspected, assemble
 from asyncpoll.inspection.requirements import unmet
 from asyncpoll.inspection.unlisted import own, unlisted
@@ -24,25 +26,47 @@ __all__ = ["inspect"]
 
 Chosen = dict[str, Installed]
 Findings = dict[str, list[Finding]]
+Stage = Callable[[], Any]
+Take = Callable[[str, Stage], Any]
 
 
-def inspect(path: Sequence[str] | None, limit: int | None, report: Report) -> dict[str, Any]:
+def _at_once(name: str, stage: Stage) -> Any:
+    return stage()
+
+
+def _go_on() -> None:
+    return
+
+
+def inspect(
+    path: Sequence[str] | None,
+    limit: int | None,
+    report: Report,
+    *,
+    check: Callable[[], None] = _go_on,
+    take: Take = _at_once,
+) -> dict[str, Any]:
     """Inspect the distributions on `path` (None: on `sys.path`), the first `limit` by name.
 
-    Calls `report(progress, message)` with a progress that never falls and ends at 1.0. Returns
-    what `assemble` describes. Raises `ValueError` for a limit that is not a number from 1 up.
+    Calls `report(progress, message)` with a progress that never falls and ends at 1.0, and `check()`
+    between items, which may raise to stop. `take(name, stage)` calls the first two stages, "gather"
+    and "normalise", or gives what they gave before: JSON of bounded size. Returns what `assemble`
+    describes. Raises `ValueError` for a limit that is not a number from 1 up.
     """
     _check_limit(limit)
-    everything = _gather(sys.path if path is None else path, report)
-    copies = by_name(everything)
-    known = {name: first for name, (first, *_) in copies.items()}
-    chosen = dict(sorted(known.items())[:limit])
-    findings = {name: [*one.findings, *duplicates(copies[name])] for name, one in chosen.items()}
-    licences = _normalise_licences(chosen, findings, report)
-    _check_files(chosen, findings, report)
-    _look_for_unlisted(chosen, everything, findings, report)
-    _check_requirements(chosen, known, findings, report)
-    return _assemble(chosen, licences, findings, len(known), report)
+    walk = Walk(report, check)
+    searched = sys.path if path is None else path
+    found = unpack(take("gather", partial(_gather, searched, walk)))
+    copies = dict(sorted(by_name(found).items())[:limit])
+    judged = unpack_judged(take("normalise", partial(_normalise, copies, walk)))
+    everything = _read_records(found, walk)
+    known = {name: first for name, (first, *_) in by_name(everything).items()}
+    chosen = {name: known[name] for name in copies}
+    findings = {name: [*one.findings, *judged[name].findings] for name, one in chosen.items()}
+    _check_files(chosen, findings, walk)
+    _look_for_unlisted(chosen, everything, findings, walk)
+    _check_requirements(chosen, known, findings, walk)
+    return _assemble(chosen, judged, findings, len(known), report)
 
 
 def _check_limit(limit: object) -> None:
@@ -51,48 +75,55 @@ def _check_limit(limit: object) -> None:
     raise ValueError(f"limit is {limit!r:.50}: give a whole number from 1 up, or null for all")
 
 
-def _gather(path: Sequence[str], report: Report) -> list[Installed]:
+def _gather(path: Sequence[str], walk: Walk) -> list[dict[str, Any]]:
     found = list(distributions(path=list(path)))
     message = "gathering metadata of {done} of {total} distributions"
-    return [gather(one) for one in reported(found, report, (0.0, 0.1), message)]
+    return pack(gather(one) for one in walk.over(found, (0.0, 0.1), message))
 
 
-def _normalise_licences(chosen: Chosen, findings: Findings, report: Report) -> dict[str, Licence]:
-    licences = {}
+def _normalise(copies: dict[str, list[Installed]], walk: Walk) -> dict[str, Any]:
+    judged = {}
     message = "normalising names and licences of {done} of {total} distributions"
-    for name, one in reported(list(chosen.items()), report, (0.1, 0.15), message):
-        licences[name] = licence_of(one)
-        findings[name] += invalid_expression(one)
-    return licences
+    for name, (first, *others) in walk.over(list(copies.items()), (0.1, 0.15), message):
+        findings = (*duplicates([first, *others]), *invalid_expression(first))
+        judged[name] = Judged(licence_of(first), findings)
+    return pack_judged(judged)
 
 
-def _check_files(chosen: Chosen, findings: Findings, report: Report) -> None:
+def _read_records(found: list[Installed], walk: Walk) -> list[Installed]:
+    message = "reading RECORD of {done} of {total} distributions"
+    return [with_record(one) for one in walk.over(found, (0.15, 0.2), message)]
+
+
+def _check_files(chosen: Chosen, findings: Findings, walk: Walk) -> None:
     listed = [(name, entry) for name, one in chosen.items() for entry in checkable(one)]
     message = "checking {done} of {total} files"
-    for name, entry in reported(listed, report, (0.15, 0.85), message):
+    for name, entry in walk.over(listed, (0.2, 0.85), message):
         findings[name] += verify(entry, chosen[name].location)
 
 
 def _look_for_unlisted(
-    chosen: Chosen, everything: list[Installed], findings: Findings, report: Report
+    chosen: Chosen, everything: list[Installed], findings: Findings, walk: Walk
 ) -> None:
     ownership = own(everything)
     message = "looking for unlisted files in {done} of {total} distributions"
-    for name, one in reported(list(chosen.items()), report, (0.85, 0.92), message):
+    for name, one in walk.over(list(chosen.items()), (0.85, 0.92), message):
         findings[name] += unlisted(one, ownership)
 
 
-def _check_requirements(chosen: Chosen, known: Chosen, findings: Findings, report: Report) -> None:
+def _check_requirements(chosen: Chosen, known: Chosen, findings: Findings, walk: Walk) -> None:
     message = "checking requirements of {done} of {total} distributions"
-    for name, one in reported(list(chosen.items()), report, (0.92, 0.97), message):
+    for name, one in walk.over(list(chosen.items()), (0.92, 0.97), message):
         findings[name] += unmet(one, known)
 
 
 def _assemble(
-    chosen: Chosen, licences: dict[str, Licence], findings: Findings, found: int, report: Report
+    chosen: Chosen, judged: dict[str, Judged], findings: Findings, found: int, report: Report
 ) -> dict[str, Any]:
     inspected = [
-        Inspected(name, one.version, licences[name], len(checkable(one)), tuple(findings[name]))
+        Inspected(
+            name, one.version, judged[name].licence, len(checkable(one)), tuple(findings[name])
+        )
         for name, one in chosen.items()
     ]
     report(0.97, f"assembling the report on {len(inspected)} distributions")

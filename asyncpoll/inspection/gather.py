@@ -1,4 +1,4 @@
-"""Stage 1: what each installed distribution says about itself."""
+"""Stage 1: what each installed distribution says about itself. Its RECORD is read in stage 3, with the files."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import csv
 import io
 import json
 import os
-from dataclasses import dataclass
-from importlib.metadata import Distribution
+from dataclasses import dataclass, replace
+from importlib.metadata import Distribution, PathDistribution
 from pathlib import Path
 
 from asyncpoll.inspection.findings import Finding, reason_of
+
+LICENCES = "License :: "  # how the classifiers begin that matter here
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,8 @@ class Installed:
     """A distribution as found: nothing in it has been judged yet, save what could not be read.
 
     `location` is the directory that RECORD's paths start from, `info` the real path of its
-    metadata. `claims` are paths it owns: those of RECORD, or for want of one, of older lists.
+    metadata. `entries` and `claims` are empty until `with_record` has read them; `claims` are the
+    paths it owns: those of RECORD, or for want of one, of older lists.
     """
 
     name: str
@@ -44,7 +47,7 @@ class Installed:
 
 
 def gather(distribution: Distribution) -> Installed:
-    """Read metadata and RECORD of one distribution; never raises for a broken one."""
+    """Read the metadata of one distribution; never raises for a broken one."""
     findings: list[Finding] = []
     location = Path(os.path.normpath(Path(str(distribution.locate_file(""))).absolute()))
     # Only the private attribute knows the directory's name, which is all that is left to go by
@@ -52,7 +55,6 @@ def gather(distribution: Distribution) -> Installed:
     info = Path(str(getattr(distribution, "_path", location)))
     name, version = _named_by_directory(info)
     fields = _metadata(distribution, findings)
-    entries = _entries(distribution, location, findings)
     return Installed(
         name=_first(fields, "Name") or name,
         version=_first(fields, "Version") or version,
@@ -60,11 +62,22 @@ def gather(distribution: Distribution) -> Installed:
         info=Path(os.path.realpath(info)),
         licence_expression=_first(fields, "License-Expression"),
         licence=_first(fields, "License"),
-        classifiers=tuple(fields.get("Classifier", ())),
+        classifiers=tuple(c for c in fields.get("Classifier", ()) if c.startswith(LICENCES)),
         requires=tuple(fields.get("Requires-Dist", ())),
+        findings=tuple(findings),
+    )
+
+
+def with_record(installed: Installed) -> Installed:
+    """Add what its RECORD lists, and findings that say why its files can't be checked."""
+    distribution = PathDistribution(installed.info)
+    findings: list[Finding] = []
+    entries = _entries(distribution, installed.location, findings)
+    return replace(
+        installed,
         entries=entries,
         claims=tuple(entry.path for entry in entries) or _older_claims(distribution),
-        findings=tuple(findings),
+        findings=(*installed.findings, *findings),
     )
 
 
@@ -114,10 +127,10 @@ def _entries(
     """Read RECORD; findings say why the files can't be checked, or not all of them."""
     try:
         text = distribution.read_text("RECORD")
-        if not text:
-            reason = "missing, empty or unreadable: its files were not checked"
-        elif not location.is_dir():
+        if not location.is_dir():
             reason = "not installed in a directory: its files were not checked"
+        elif not text:
+            reason = "missing, empty or unreadable: its files were not checked"
         else:
             if _is_editable(distribution):
                 reason = "an editable install: RECORD does not list its sources"

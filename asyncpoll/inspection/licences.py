@@ -102,8 +102,7 @@ def _stated(installed: Installed) -> Iterator[Licence]:
         yield Licence(_canonical(expression), "License-Expression", expression)
     if name := installed.licence:
         yield Licence(_identifier(name), "License", name)
-    prefix = "License :: "
-    names = [c.split(" :: ")[-1] for c in installed.classifiers if c.startswith(prefix)]
+    names = [classifier.split(" :: ")[-1] for classifier in installed.classifiers]
     if names := [name for name in names if name != "OSI Approved"]:
         identifier = _identifier(names[0]) if len(names) == 1 else ""
         yield Licence(identifier, "Classifier", "; ".join(names))

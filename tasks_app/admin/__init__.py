@@ -2,11 +2,13 @@
 
 from django.contrib import admin
 
+from tasks_app.admin.schedules import ScheduleAdmin
 from tasks_app.admin.tasks import TaskAdmin
 from tasks_app.admin.workers import WorkerProcessAdmin
-from tasks_app.models import Task, WorkerProcess
+from tasks_app.models import Schedule, Task, WorkerProcess
 
-__all__ = ["TaskAdmin", "WorkerProcessAdmin"]
+__all__ = ["ScheduleAdmin", "TaskAdmin", "WorkerProcessAdmin"]
 
 admin.site.register(Task, TaskAdmin)
+admin.site.register(Schedule, ScheduleAdmin)
 admin.site.register(WorkerProcess, WorkerProcessAdmin)

@@ -47,7 +47,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
         """Every field on the page."""
         return flatten_fieldsets(self.fieldsets or ())
 
-    def url_of(self, model: type[Model], pk: UUID) -> str:
+    def url_of(self, model: type[Model], pk: UUID | int) -> str:
         """The page of a row of `model`, in the admin site that this page belongs to."""
         name = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"
         return reverse(name, args=[pk], current_app=self.admin_site.name)

@@ -152,6 +152,8 @@ class TaskAdmin(SteeringAdmin):
     @admin.display(description="type")
     def declared_type(self, task: SeenTask) -> str:
         """The name, and a note where this process has no such task: renamed, deleted, or declared elsewhere."""
+        if task.backend:
+            return f"{task.name} (of Django's Tasks framework, through TASKS[{task.backend!r}])"
         try:
             catalogue.find(task.name)
         except UnknownTask:

@@ -70,6 +70,7 @@ _KINDS: dict[type[errors.TasksError], tuple[Problem, int]] = {
     errors.BadParameter: (Problem.INVALID_PARAMETER, 400),
     errors.TaskNotFound: (Problem.TASK_NOT_FOUND, 404),
     errors.TaskGone: (Problem.TASK_GONE, 410),
+    errors.LeaseLost: (Problem.LEASE_LOST, 409),
     errors.UnknownTask: (Problem.UNKNOWN_TASK_TYPE, 422),
     errors.InvalidArguments: (Problem.INVALID_ARGUMENTS, 422),
     errors.NotJson: (Problem.INVALID_ARGUMENTS, 422),

@@ -20,6 +20,8 @@ from tasks_app.api.query import values
 from tasks_app.api.responses import ProblemRaised, problem
 
 ALL_SCOPES = frozenset({"submit", "read", "cancel", "notify", "metrics"})
+ANY_QUEUE = "claim:*"
+"""Allows to claim from every queue."""
 _TICKET_SALT = "asyncpoll.poll-ticket"
 _FORWARDING_HEADERS = (
     "HTTP_FORWARDED",
@@ -46,7 +48,7 @@ async def identify(request: HttpRequest) -> Identity:
     if tickets:
         return _from_ticket(tickets[-1])
     if "HTTP_AUTHORIZATION" not in request.META and _is_anonymous_allowed(request):
-        return Identity(owner="")
+        return Identity(owner="", scopes=ALL_SCOPES | {ANY_QUEUE})
     identity = await _from_project(request)
     if identity is None:
         raise ProblemRaised(
@@ -63,7 +65,8 @@ async def identify(request: HttpRequest) -> Identity:
 
 def require(identity: Identity, scope: str) -> None:
     """Raise ProblemRaised with 403 unless the identity has the scope."""
-    if scope not in identity.scopes:
+    any_queue = scope.startswith("claim:") and ANY_QUEUE in identity.scopes
+    if scope not in identity.scopes and not any_queue:
         raise ProblemRaised(
             problem(
                 Problem.FORBIDDEN,

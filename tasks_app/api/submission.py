@@ -13,8 +13,7 @@ from pydantic import AwareDatetime, ConfigDict, Field, StrictFloat, StrictInt, S
 from tasks_app import catalogue
 from tasks_app.declaration import Task
 from tasks_app.errors import OutOfBounds, UnknownTask
-from tasks_app.models.task import MAX_NAME_LENGTH, MIN_PRIORITY
-from tasks_app.signature import check_names, check_types
+from tasks_app.limits import MAX_NAME_LENGTH, MIN_PRIORITY
 from tasks_app.store import NewTask
 
 # A task due later than this is more likely a mistake in the year than a plan.
@@ -39,12 +38,11 @@ class Submission(Schema):
 def prepare(asked: Submission, owner: str) -> NewTask:
     """The row that a submission asks for. Raises UnknownTask, InvalidArguments, NotJson or OutOfBounds."""
     declared = _exposed(asked.task)
-    arguments = check_names(declared.name, declared.func, asked.args, asked.kwargs)
     _check_bounds(asked, declared)
     new = declared.using(owner=owner, queue=asked.queue or declared.queue).prepare(
         asked.args, asked.kwargs
     )
-    check_types(declared.name, declared.func, arguments)
+    declared.check_json(asked.args, asked.kwargs)
     return replace(
         new,
         priority=declared.priority if asked.priority is None else asked.priority,

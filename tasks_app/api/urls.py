@@ -12,9 +12,11 @@ from django.views.decorators.csrf import csrf_exempt
 
 from asyncpoll.contract import Problem
 from tasks_app.api import holds
+from tasks_app.api.claims import claim_tasks
 from tasks_app.api.guard import View, api_view, method_refused
 from tasks_app.api.responses import ProblemRaised, problem
 from tasks_app.api.routes import api, check_body
+from tasks_app.api.steps import take_step
 
 app_name = "asyncpoll"
 
@@ -60,6 +62,8 @@ urlpatterns = [
     path("tasks/<str:task_id>/long_poll", holds.long_poll, name="long_poll"),
     path("tasks/<str:task_id>/status", holds.status, name="status"),
     path("tasks/<str:task_id>", holds.task, name="task"),
+    path("tasks/<str:task_id>/steps", take_step, name="steps"),
+    path("queues/<path:queue>/claim", claim_tasks, name="claim"),
     path("", (_ninja_patterns(), "ninja", "ninja")),
     re_path(r"", not_found),
 ]

@@ -1,7 +1,10 @@
 """Rows and their constraints."""
 
+from tasks_app.models.claim import Claim
 from tasks_app.models.event import TaskEvent
+from tasks_app.models.schedule import Schedule
+from tasks_app.models.step import StepRecord
 from tasks_app.models.task import Task
 from tasks_app.models.worker import WorkerProcess
 
-__all__ = ["Task", "TaskEvent", "WorkerProcess"]
+__all__ = ["Claim", "Schedule", "StepRecord", "Task", "TaskEvent", "WorkerProcess"]

@@ -22,6 +22,7 @@ class TaskEvent(models.Model):
     kind = models.CharField(max_length=20, choices=EventKind.choices)
     at = models.DateTimeField()
     attempt = models.PositiveIntegerField(default=0)
+    worker = models.UUIDField(null=True, blank=True, help_text="Who started the attempt.")
     progress = models.FloatField(null=True, blank=True)
     message = models.TextField(blank=True, default="")
     data: models.JSONField[Any, Any] = models.JSONField(null=True, blank=True)

@@ -37,6 +37,7 @@ class EventKind(models.TextChoices):
     ENQUEUED = "enqueued", "Enqueued"
     STARTED = "started", "Started"
     PROGRESS = "progress", "Progress"
+    STEP = "step", "Step done"
     RETRIED = "retried", "Retry scheduled"
     RELEASED = "released", "Given back"
     RESCUED = "rescued", "Lease expired"

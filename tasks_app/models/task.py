@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 from django.db import models
 from django.db.models import F, Q
-from uuid_utils.compat import uuid7
 
+from tasks_app.limits import MAX_NAME_LENGTH, MAX_PRIORITY, MIN_PRIORITY, new_task_id
 from tasks_app.models.status import TERMINAL_VALUES, TaskStatus
-
-MIN_PRIORITY, MAX_PRIORITY = -100, 100
-MAX_NAME_LENGTH = 200
-
-
-def new_task_id() -> uuid.UUID:
-    """A UUIDv7: unique everywhere, and sorted by the time it was made."""
-    return uuid7()
 
 
 class Task(models.Model):
@@ -27,6 +18,12 @@ class Task(models.Model):
     name = models.CharField("type", max_length=MAX_NAME_LENGTH)
     queue = models.CharField(max_length=MAX_NAME_LENGTH, default="default")
     owner = models.CharField(max_length=MAX_NAME_LENGTH, blank=True, default="")
+    backend = models.CharField(
+        max_length=MAX_NAME_LENGTH,
+        blank=True,
+        db_default="",
+        help_text="Alias in TASKS, where the task was enqueued through Django's Tasks framework.",
+    )
     priority = models.SmallIntegerField(default=0)
 
     status = models.CharField(max_length=9, choices=TaskStatus.choices, default=TaskStatus.PENDING)
@@ -35,6 +32,9 @@ class Task(models.Model):
     kwargs: models.JSONField[Any, Any] = models.JSONField(default=dict)
     result: models.JSONField[Any, Any] = models.JSONField(null=True, blank=True)
     error_type = models.CharField(max_length=MAX_NAME_LENGTH, blank=True, default="")
+    error_class = models.TextField(
+        blank=True, db_default="", help_text="Module and qualified name of the exception's class."
+    )
     error_message = models.TextField(blank=True, default="")
     traceback = models.TextField(blank=True, default="")
     progress = models.FloatField(null=True, blank=True)

@@ -33,6 +33,20 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "task.committed": (DEBUG, "Committed %(size)s changes in %(duration_ms).1f ms"),
         "task.promoted": (DEBUG, "%(count)s tasks are due"),
         "task.rescued": (WARNING, "Task %(id)s was rescued from an expired lease: %(status)s"),
+        "tasks.pruned": (
+            INFO,
+            "Deleted %(count)s old tasks in %(batches)s batches, %(orphans)s history rows without a task, "
+            "%(workers)s old worker processes",
+        ),
+        "schedule.ticked": (INFO, "Schedule %(name)s ticked %(late_seconds).3f s ago: task %(id)s"),
+        "schedule.strange": (
+            WARNING,
+            "Schedule %(name)s is left to the release that declared it: %(error)s",
+        ),
+        "schedules.lapsed": (
+            WARNING,
+            "Schedules %(names)s are no longer declared by any process and make no more tasks",
+        ),
         "task.fenced": (
             WARNING,
             "%(name)s %(id)s attempt %(attempt)s was fenced off: its %(status)s is dropped",

@@ -33,11 +33,27 @@ class Wiring:
 
 
 def process_wiring() -> Wiring:
-    """The admission and the wake-ups of this process."""
-    return Wiring(drain=admission, start=start_service, stop=stop_service)
+    """The admission, the wake-ups and the upkeep of this process."""
+    return Wiring(drain=admission, start=_start, stop=_stop)
 
 
 def wiring_of(application: Any) -> Wiring:
     """What `application` was made with; the process's own when other middleware is wrapped around it."""
     wiring = getattr(application, "wiring", None)
     return wiring if isinstance(wiring, Wiring) else process_wiring()
+
+
+async def _start() -> None:
+    # Not above: it imports models, which are not loaded yet when a project's asgi.py imports us.
+    from tasks_app.upkeep import start_upkeep
+
+    await start_service()
+    # Here as well as in workers: a fleet whose executors are all outside this code base has none of those.
+    await start_upkeep()
+
+
+async def _stop() -> None:
+    from tasks_app.upkeep import stop_upkeep
+
+    await stop_upkeep()
+    await stop_service()

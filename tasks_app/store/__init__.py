@@ -5,6 +5,17 @@ caller's transaction), `Pool.run` on the process's async pool.
 """
 
 from tasks_app.store.call import Call
+from tasks_app.store.leases import (
+    Leased,
+    Settled,
+    extend,
+    find_claim,
+    keep_claim,
+    lock_claim,
+    settled,
+)
+from tasks_app.store.mirrors import begin
+from tasks_app.store.pruning import Batch, count_old, prune, prune_orphans, prune_workers
 from tasks_app.store.rows import (
     ENDINGS,
     Change,
@@ -13,9 +24,23 @@ from tasks_app.store.rows import (
     Milestone,
     NewTask,
     Snapshot,
+    StepResult,
     WorkerFacts,
 )
+from tasks_app.store.schedules import (
+    DeclaredSchedule,
+    NextTick,
+    Tick,
+    Ticked,
+    declare_schedules,
+    keep_schedules,
+    pause_schedule,
+    read_schedules,
+    tick,
+)
+from tasks_app.store.stepping import read_step, read_steps
 from tasks_app.store.verbs import (
+    OUTSIDE_WORKER,
     cancel,
     claim,
     commit,
@@ -36,28 +61,54 @@ from tasks_app.store.verbs import (
 
 __all__ = [
     "ENDINGS",
+    "OUTSIDE_WORKER",
+    "Batch",
     "Call",
     "Change",
     "Claimed",
     "Committed",
+    "DeclaredSchedule",
+    "Leased",
     "Milestone",
     "NewTask",
+    "NextTick",
+    "Settled",
     "Snapshot",
+    "StepResult",
+    "Tick",
+    "Ticked",
     "WorkerFacts",
+    "begin",
     "cancel",
     "claim",
     "commit",
+    "count_old",
+    "declare_schedules",
     "delete",
     "enqueue",
+    "extend",
+    "find_claim",
     "heartbeat",
+    "keep_claim",
+    "keep_schedules",
+    "lock_claim",
     "new_epoch",
     "notify",
+    "pause_schedule",
     "ping",
     "promote",
+    "prune",
+    "prune_orphans",
+    "prune_workers",
     "read",
     "read_result",
+    "read_schedules",
+    "read_step",
+    "read_steps",
     "rescue",
     "run_again",
+    "settled",
     "step",
     "stop_worker",
+    "tick",
 ]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor
@@ -21,11 +23,22 @@ _CHECKOUT_SECONDS = 3.0
 _UNAVAILABLE = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
 
 
+class Transaction:
+    """The calls that belong together."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def run(self, call: Call[T]) -> T:
+        """Execute `call` as part of the transaction."""
+        return await execute(self._connection, call)
+
+
 class Pool:
     """A few autocommit connections on one event loop."""
 
     def __init__(self, application: str, size: int = 4) -> None:
-        self._pool = AsyncConnectionPool(
+        self._pool = _MortalPool(
             connection_class=Connection,
             kwargs={**dsn.parameters(application), "autocommit": True},
             min_size=1,
@@ -47,9 +60,20 @@ class Pool:
 
     async def run(self, call: Call[T]) -> T:
         """Execute `call` and commit it. Raises StoreUnavailable when the database is away or goes away meanwhile."""
+        async with self._connected() as connection:
+            return await execute(connection, call)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """Several calls that are committed together, or not at all. Raises like `run`."""
+        async with self._connected() as connection, connection.transaction():
+            yield Transaction(connection)
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[AsyncConnection]:
         try:
             async with self._pool.connection() as connection:
-                return await execute(connection, call)
+                yield connection
         except _UNAVAILABLE as error:
             raise StoreUnavailable(
                 f"The database did not answer ({type(error).__name__}: {error}); try again."
@@ -104,6 +128,27 @@ class Connection(AsyncConnection):
     def reused(self) -> AsyncCursor:
         """One cursor for all its calls: making another is a quarter of what a small read costs."""
         return self.cursor(binary=True)
+
+
+class _MortalPool(AsyncConnectionPool):
+    """Ends with its event loop. psycopg_pool's own workers take a cancellation that arrives while they connect for an
+    error to be tried again, and asyncio.run(), which cancels them, waits for them for ever."""
+
+    @classmethod
+    async def worker(cls, q: Any) -> None:
+        """Run maintenance tasks from `q` until it is stopped or cancelled."""
+        await super().worker(cast(Any, _MortalQueue(q)))
+
+
+class _MortalQueue:
+    def __init__(self, queue: asyncio.Queue[Any]) -> None:
+        self._queue = queue
+
+    async def get(self) -> Any:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
+        return await self._queue.get()
 
 
 async def _prepare_where_safe(connection: AsyncConnection) -> None:

@@ -28,6 +28,7 @@ class NewTask:
     run_at: datetime | None = None
     retried_from: UUID | None = None
     trace_context: str | None = None
+    backend: str = ""
 
     @property
     def is_due(self) -> bool:
@@ -37,7 +38,10 @@ class NewTask:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """An attempt that this worker may now run. `args` and `kwargs` are JSON text, `attempt` is its fence."""
+    """An attempt that this worker may now run. `args` and `kwargs` are JSON text, `attempt` is its fence.
+
+    `adopted` is JSON text too: what `store.results` makes of a task of Django's Tasks framework; None for the others.
+    """
 
     id: UUID
     name: str
@@ -53,6 +57,15 @@ class Claimed:
     cancel_requested: bool
     trace_context: str | None
     queue_wait_seconds: float
+    adopted: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What a step of a task gave, to be kept for later attempts. `result` is JSON text."""
+
+    name: str
+    result: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +76,7 @@ class Milestone:
     progress: float | None = None
     message: str = ""
     data: str | None = None
+    step: StepResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +94,7 @@ class Change:
     result: str | None = None
     error_type: str = ""
     error_message: str = ""
+    error_class: str = ""
     traceback: str = ""
     failed: bool = False
     delay_seconds: float = 0.0

@@ -48,21 +48,27 @@ def enqueue(tasks: Sequence[NewTask]) -> Call[list[UUID]]:
             "run_ats": [task.run_at for task in tasks],
             "retried_from": [task.retried_from for task in tasks],
             "trace_contexts": [task.trace_context for task in tasks],
+            "backends": [task.backend for task in tasks],
         },
         _ids,
     )
 
 
 def claim(
-    worker: UUID, limit: int, queues: Sequence[str] | None, lease_seconds: float
+    worker: UUID,
+    limit: int,
+    queues: Sequence[str] | None,
+    lease_seconds: float,
+    excluded: Sequence[str] = (),
 ) -> Call[list[Claimed]]:
-    """Take up to `limit` ready tasks of `queues` (None: of every queue), the most urgent first."""
+    """Take up to `limit` ready tasks of `queues` (None: of every queue but the `excluded`), the most urgent first."""
     return Call(
         "claim",
         {
             "worker": worker,
             "limit": limit,
             "queues": None if queues is None else list(queues),
+            "excluded": list(excluded),
             "lease": lease_seconds,
         },
         lambda rows: [Claimed(*row[:-1]) for row in rows],
@@ -77,6 +83,7 @@ def commit(worker: UUID, changes: Sequence[Change]) -> Call[list[Committed]]:
         for change in changes
         for ordinal, milestone in enumerate(change.milestones, 1)
     ]
+    steps = [(task_id, milestone.step) for task_id, _, milestone in events if milestone.step]
     return Call(
         "commit",
         {
@@ -91,6 +98,7 @@ def commit(worker: UUID, changes: Sequence[Change]) -> Call[list[Committed]]:
             "results": [change.result for change in changes],
             "error_types": [change.error_type for change in changes],
             "error_messages": [change.error_message for change in changes],
+            "error_classes": [change.error_class for change in changes],
             "tracebacks": [change.traceback for change in changes],
             "failed": [int(change.failed) for change in changes],
             "delays": [change.delay_seconds for change in changes],
@@ -100,6 +108,9 @@ def commit(worker: UUID, changes: Sequence[Change]) -> Call[list[Committed]]:
             "event_progress": [milestone.progress for _, _, milestone in events],
             "event_messages": [milestone.message for _, _, milestone in events],
             "event_data": [milestone.data for _, _, milestone in events],
+            "step_ids": [task_id for task_id, _ in steps],
+            "step_names": [step.name for _, step in steps],
+            "step_results": [step.result for _, step in steps],
         },
         _committed,
         prepare=False if len(changes) >= _OWN_PLAN_FROM else None,
@@ -212,7 +223,7 @@ def notify(queues: Sequence[str]) -> Call[None]:
 
 
 def delete(ids: Sequence[UUID]) -> Call[list[UUID]]:
-    """Delete tasks with their history; gives those that existed."""
+    """Delete tasks with their history and step records; gives those that existed."""
     return Call("delete", {"ids": list(ids)}, _ids)
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from tasks_app.store.pool import Pool
+import asyncio
+
+from tasks_app.store.pool import Pool, loop_pool
 from tasks_app.upkeep.promotion import Promotion
+from tasks_app.upkeep.pruning import Pruning
 from tasks_app.upkeep.rescue import Rescue
+from tasks_app.upkeep.schedules import Schedules
 
 
 class Upkeep:
@@ -12,7 +16,7 @@ class Upkeep:
 
     def __init__(self, pool: Pool) -> None:
         self._promotion = Promotion(pool)
-        self._loops = (Rescue(pool), self._promotion)
+        self._loops = (Rescue(pool), self._promotion, Schedules(pool), Pruning(pool))
 
     def start(self) -> None:
         """Begin, on the running event loop."""
@@ -21,9 +25,27 @@ class Upkeep:
 
     async def stop(self) -> None:
         """End; a statement on its way is cancelled and changes nothing."""
-        for loop in self._loops:
-            await loop.stop()
+        await asyncio.gather(*(loop.stop() for loop in self._loops))
 
     def due_in(self, seconds: float) -> None:
         """A task was scheduled from this process and will be due then."""
         self._promotion.due_in(seconds)
+
+
+_running: dict[asyncio.AbstractEventLoop, Upkeep] = {}
+
+
+async def start_upkeep() -> None:
+    """Look after the table from the running event loop, on its own pool. A second call does nothing."""
+    pool = await loop_pool()
+    loop = asyncio.get_running_loop()
+    if loop not in _running:
+        upkeep = _running[loop] = Upkeep(pool)
+        upkeep.start()
+
+
+async def stop_upkeep() -> None:
+    """End what `start_upkeep` began."""
+    upkeep = _running.pop(asyncio.get_running_loop(), None)
+    if upkeep is not None:
+        await upkeep.stop()

@@ -14,10 +14,12 @@ from tasks_app.store.pool import execute
 from tasks_app.wakeup.message import GROUP, Message
 
 CHANGED_CHANNEL = "asyncpoll_changed"
+WORK_CHANNEL = "asyncpoll_work"
 # A loop that is only ever woken still looks around once in a while.
 _IDLE_SECONDS = 60.0
 # More characters than this waiting for a layer that is stuck are dropped; the gap makes every hub re-read.
 _LARGEST_BACKLOG = 2_000_000
+_MOST_QUEUES = 10_000
 # What a hub takes in at once, about six thousand hints in ten milliseconds; the rest follows in the next message.
 _LARGEST_MESSAGE = 256_000
 
@@ -34,6 +36,7 @@ class Bridge(Loop):
         self._sequence = 0
         self._heard: deque[str] = deque()
         self._backlog = 0
+        self._offered: set[str] = set()
         self._beat = False
 
     async def connected(self, connection: AsyncConnection) -> None:
@@ -45,6 +48,9 @@ class Bridge(Loop):
 
     def heard(self, channel: str, payload: str) -> None:
         """Pass a hint on."""
+        if channel == WORK_CHANNEL:
+            self._heard_of_work(payload)
+            return
         if self._backlog >= _LARGEST_BACKLOG:
             emit("bridge.overrun", dropped=len(self._heard))
             self._heard.clear()
@@ -53,6 +59,13 @@ class Bridge(Loop):
         self._heard.append(payload)
         self._backlog += len(payload) + 1
         self.wake()
+
+    def _heard_of_work(self, payload: str) -> None:
+        verb, _, queue = payload.partition(":")
+        # Dropped beyond its bound: held claims look for themselves once a second.
+        if verb == "queue" and len(self._offered) < _MOST_QUEUES:
+            self._offered.add(queue)
+            self.wake()
 
     def beat(self) -> None:
         """Certify everything heard so far."""
@@ -65,15 +78,16 @@ class Bridge(Loop):
 
     async def step(self) -> float:
         """Publish what gathered. Raises what the layer raises; the number is used up all the same."""
-        if self._epoch is None or not (self._heard or self._beat):
+        if self._epoch is None or not self._has_news:
             return _IDLE_SECONDS
         self._sequence += 1
         hints = self._take()
         # A beat certifies all that was heard before it, so it goes with the last of it.
         beat, self._beat = self._beat and not self._heard, self._beat and bool(self._heard)
-        message = Message(self._epoch, self._sequence, beat, hints)
+        message = Message(self._epoch, self._sequence, beat, hints, tuple(sorted(self._offered)))
+        self._offered = set()
         await self._layer.group_send(GROUP, message.pack())
-        return 0.0 if self._heard or self._beat else _IDLE_SECONDS
+        return 0.0 if self._has_news else _IDLE_SECONDS
 
     def _take(self) -> str:
         """The hints of one message."""
@@ -84,3 +98,7 @@ class Bridge(Loop):
             characters += len(taken[-1]) + 1
         self._backlog -= characters
         return ",".join(taken)
+
+    @property
+    def _has_news(self) -> bool:
+        return bool(self._heard or self._offered or self._beat)

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from tasks_app.events import emit
 from tasks_app.wakeup.message import Message, hints
+from tasks_app.wakeup.offers import Offers
 from tasks_app.wakeup.reader import Cause, Reader, Rows
 from tasks_app.wakeup.topic import Topic, Waiter, Wake
 from tasks_app.wakeup.trust import Trust, Turn
@@ -32,6 +33,7 @@ class Hub:
         self.trust = Trust()
         self.topics: dict[UUID, Topic] = {}
         self.reader = Reader(read, self.deliver)
+        self.offers = Offers()
         self._clock = clock
         self._trusted_from = 0
 
@@ -85,6 +87,8 @@ class Hub:
         turn = self.trust.observe(message, self._clock())
         for task_id, version in hints(message.hints):
             self._hint(task_id, version)
+        for queue in message.queues:
+            self.offers.offer(queue)
         self._turn(turn)
 
     def check_silence(self) -> None:
@@ -122,6 +126,7 @@ class Hub:
         for topic in tuple(self.topics.values()):
             for waiter in tuple(topic.waiters):
                 waiter.wake(why)
+        self.offers.end_all(why)
 
     def tidy(self) -> None:
         """Drop entries that nobody waits for and that are too old, or too many, to serve another poll."""

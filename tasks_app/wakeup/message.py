@@ -15,12 +15,16 @@ _TYPE = "asyncpoll.wakeup"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One publication of the bridge. `hints` is `id:version,…`; `beat` certifies every commit before it."""
+    """One publication of the bridge. `hints` is `id:version,…`; `beat` certifies every commit before it.
+
+    `queues` are those that may have work.
+    """
 
     epoch: int
     sequence: int
     beat: bool
     hints: str
+    queues: tuple[str, ...] = ()
 
     def pack(self) -> dict[str, Any]:
         """As a channel-layer message."""
@@ -30,6 +34,7 @@ class Message:
             "sequence": self.sequence,
             "beat": self.beat,
             "hints": self.hints,
+            "queues": list(self.queues),
         }
 
 
@@ -39,7 +44,11 @@ def unpack(raw: dict[str, Any]) -> Message | None:
         if raw["type"] != _TYPE:
             return None
         return Message(
-            int(raw["epoch"]), int(raw["sequence"]), bool(raw["beat"]), str(raw["hints"])
+            int(raw["epoch"]),
+            int(raw["sequence"]),
+            bool(raw["beat"]),
+            str(raw["hints"]),
+            tuple(str(queue) for queue in raw.get("queues", ())),
         )
     except (KeyError, TypeError, ValueError):
         return None

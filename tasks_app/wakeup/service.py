@@ -13,7 +13,7 @@ from tasks_app.errors import ConfigurationError
 from tasks_app.owned import owned
 from tasks_app.store import read, read_result
 from tasks_app.store.pool import Pool, close_loop_pool, loop_pool
-from tasks_app.wakeup.bridge import CHANGED_CHANNEL, Bridge
+from tasks_app.wakeup.bridge import CHANGED_CHANNEL, WORK_CHANNEL, Bridge
 from tasks_app.wakeup.hub import Hub
 from tasks_app.wakeup.link import Link
 from tasks_app.wakeup.listener import Listener
@@ -30,7 +30,7 @@ class WakeupService:
         layer = _private_layer()
         self.hub = Hub(self._read)
         self.bridge = Bridge(layer)
-        self.listener = Listener("listener", [CHANGED_CHANNEL], self.bridge)
+        self.listener = Listener("listener", [CHANGED_CHANNEL, WORK_CHANNEL], self.bridge)
         self.link = Link(layer, self.hub)
         self.sweeper = Sweeper(self.hub)
 

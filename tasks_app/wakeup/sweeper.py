@@ -16,7 +16,10 @@ REFRESH_SECONDS = 15.0
 
 
 class Sweeper(Loop):
-    """Ends trust after silence and re-reads what has waiters. It never waits for anything but time."""
+    """Ends trust after silence, re-reads what has waiters, and has one held claim of each queue look for work.
+
+    It never waits for anything but time.
+    """
 
     name = "sweeper"
 
@@ -24,12 +27,15 @@ class Sweeper(Loop):
         super().__init__()
         self._hub = hub
         self._clock = clock
-        self._swept_at = clock()
+        self._swept_at = self._offered_at = clock()
 
     async def step(self) -> float:
         """Look whether a sweep is due; returns the time to the next look."""
         now = self._clock()
         self._hub.check_silence()
+        if now - self._offered_at >= SWEEP_SECONDS:
+            self._offered_at = now
+            self._hub.offers.offer_all()
         trusted = self._hub.trust.active
         if now - self._swept_at >= (REFRESH_SECONDS if trusted else SWEEP_SECONDS):
             self._swept_at = now

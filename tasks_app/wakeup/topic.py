@@ -17,6 +17,7 @@ class Wake(Enum):
     GONE = auto()
     TIMEOUT = auto()
     DRAINING = auto()
+    OFFER = auto()
 
 
 class Waiter:

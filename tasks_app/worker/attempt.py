@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from tasks_app import conf
-from tasks_app.store import Claimed, Milestone
+from tasks_app.errors import Cancelled
+from tasks_app.stepbook import StepBook
+from tasks_app.store import Claimed, Committed, Milestone
 from tasks_app.worker.milestones import fold, progress_milestone, window_seconds
 from tasks_app.worker.outcome import Fate
+from tasks_app.worker.recording import RecordedSteps, Settled
+from tasks_app.worker.runnable import Ended
 
 # Of the milestones a task may have, its last report and its end have a place of their own.
 _RESERVED_EVENTS = 2
 
 
+class Publish(Protocol):
+    """Has a milestone of an attempt committed; `settled` hears what became of it."""
+
+    def __call__(
+        self, attempt: Attempt, milestone: Milestone, settled: Settled | None = None
+    ) -> None: ...
+
+
 class Attempt:
     """Made on the event loop, which alone changes it; `report`, `cancelled` and `take_report` work from any thread.
 
-    `lease_until` is a reading of time.monotonic().
+    `lease_until` is a reading of time.monotonic(), `committed` what became visible of it last.
     """
 
     __slots__ = (
@@ -30,10 +41,13 @@ class Attempt:
         "_mutex",
         "_next_report_at",
         "_publish",
+        "_steps",
         "_unpublished",
         "_window_open",
         "cancel_asked",
         "claimed",
+        "committed",
+        "ended",
         "fate",
         "is_over",
         "lease_until",
@@ -46,7 +60,7 @@ class Attempt:
         self,
         claimed: Claimed,
         loop: asyncio.AbstractEventLoop,
-        publish: Callable[[Attempt, Milestone], None],
+        publish: Publish,
         lease_until: float,
     ) -> None:
         self.claimed = claimed
@@ -55,12 +69,15 @@ class Attempt:
         self.cancel_asked = claimed.cancel_requested
         self.fate: Fate | None = None
         self.is_over = False
+        self.committed: Committed | None = None
+        self.ended: Ended | None = None
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
         self._loop = loop
         self._publish = publish
         self._mutex = threading.Lock()
         self._unpublished: Milestone | None = None
+        self._steps: RecordedSteps | None = None
         self._window_open = False
         self._next_report_at = 0.0
         self._budget = conf.current().MAX_EVENTS - claimed.version - _RESERVED_EVENTS
@@ -90,6 +107,24 @@ class Attempt:
         """True once the task was asked to stop, or its result no longer counts."""
         return self.cancel_asked or self.fate is not None
 
+    @property
+    def counts(self) -> bool:
+        """False once the attempt is over, or nothing more of it is committed."""
+        return not self.is_over and self.fate is None
+
+    @property
+    def steps(self) -> StepBook:
+        """The task's steps; most tasks have none and never make this."""
+        with self._mutex:
+            if self._steps is None:
+                self._steps = RecordedSteps(self, self._loop)
+            return self._steps
+
+    def raise_if_cancelled(self) -> None:
+        """Raise Cancelled once `cancelled` is true."""
+        if self.cancelled:
+            raise Cancelled(self.name, self.id)
+
     def report(
         self, progress: float | None = None, message: str = "", data: dict[str, Any] | None = None
     ) -> None:
@@ -103,6 +138,17 @@ class Attempt:
         # The loop is closed once the worker has gone; then nobody is left to tell.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._await_window)
+
+    def publish_step(self, milestone: Milestone, settled: Settled) -> None:
+        """Have a step committed, after what was reported before it. On the event loop."""
+        if not self.counts:
+            settled("the attempt is over")
+            return
+        if self._budget > 0 and (reported := self.take_report()) is not None:
+            self._budget -= 1
+            self._publish(self, reported)
+        self._budget -= 1
+        self._publish(self, milestone, settled)
 
     def take_report(self) -> Milestone | None:
         """What was reported and not published yet; it is the caller's to publish."""

@@ -12,6 +12,7 @@ from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from django.db import close_old_connections, connections
 
 from tasks_app import conf
+from tasks_app.events import emit
 from tasks_app.store import Claimed
 from tasks_app.worker.outcome import Ending, raised, returned
 
@@ -51,6 +52,16 @@ def call_in_thread(context: Context, claimed: Claimed, func: Callable[..., Any])
     with suppress(Exception):
         close_old_connections()
     return ending
+
+
+def say_in_thread(say: Callable[[], None]) -> None:
+    """Call `say` in a thread of the worker's, with clean database connections, never raising."""
+    try:
+        close_old_connections()
+        say()
+        close_old_connections()
+    except BaseException as error:
+        emit("task.end_unsaid", error=error)
 
 
 class OwnThread:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from uuid import UUID
 
-from tasks_app import conf
+from tasks_app import conf, queues
 from tasks_app.events import emit
 from tasks_app.loops import Loop
 from tasks_app.store import claim
@@ -18,7 +18,7 @@ from tasks_app.worker.held import Held
 
 
 class Claimer(Loop):
-    """Feeds the executor. `queues` None means every queue."""
+    """Feeds the executor. `queues` None means every queue but those that are run outside."""
 
     name = "claimer"
 
@@ -45,7 +45,7 @@ class Claimer(Loop):
 
     def work_offered(self, queue: str | None = None) -> None:
         """There may be work on `queue` (None: anywhere)."""
-        if queue is None or self._queues is None or queue in self._queues:
+        if queue is None or self._takes(queue):
             self._hungry = True
             self.wake()
 
@@ -75,13 +75,18 @@ class Claimer(Loop):
         # A notification that arrives while the claim is out makes it True again.
         self._hungry = False
         batch = await self._pool.run(
-            claim(self._worker, free, self._queues, settings.LEASE_SECONDS)
+            claim(self._worker, free, self._queues, settings.LEASE_SECONDS, queues.outside())
         )
         if batch:
             emit("task.claimed", count=len(batch), asked=free)
         if len(batch) >= free:
             self._hungry = True
         self._executor.accept(batch, lease_until)
+
+    def _takes(self, queue: str) -> bool:
+        if self._queues is None:
+            return queues.reserved_by(queue) is None
+        return queue in self._queues
 
     def _room(self) -> None:
         if self._hungry:

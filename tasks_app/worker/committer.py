@@ -21,6 +21,7 @@ from tasks_app.worker.attempt import Attempt
 from tasks_app.worker.held import Held
 from tasks_app.worker.milestones import join
 from tasks_app.worker.outcome import poisoned
+from tasks_app.worker.recording import Settled
 
 # Large enough that the statement's own cost no longer shows, small enough that its locks don't last.
 _MOST_CHANGES = 500
@@ -30,10 +31,16 @@ _LONG_SECONDS = 3600.0
 
 
 class Entry(NamedTuple):
-    """A change, and the attempt that it is of."""
+    """A change, the attempt that it is of, and who waits for its commit."""
 
     attempt: Attempt
     change: Change
+    waiting: tuple[Settled, ...] = ()
+
+    def settle(self, reason: str = "") -> None:
+        """Tell whoever waits: it is committed, or the reason why it is not."""
+        for settled in self.waiting:
+            settled(reason)
 
 
 class Committer(Loop):
@@ -61,9 +68,12 @@ class Committer(Loop):
         self._quiet = asyncio.Event()
         self._quiet.set()
 
-    def offer(self, attempt: Attempt, change: Change) -> None:
-        """Have `change` committed soon. What one attempt offers is joined and committed in its order."""
-        self._gather(Entry(attempt, change))
+    def offer(self, attempt: Attempt, change: Change, settled: Settled | None = None) -> None:
+        """Have `change` committed soon. What one attempt offers is joined and committed in its order.
+
+        `settled` hears of the end: "" when the change is committed, else the reason why it never will be.
+        """
+        self._gather(Entry(attempt, change, () if settled is None else (settled,)))
         self._quiet.clear()
         self.wake()
 
@@ -73,6 +83,12 @@ class Committer(Loop):
             async with asyncio.timeout(within):
                 await self._quiet.wait()
         return self._quiet.is_set()
+
+    async def stop(self, within: float = 2.0) -> None:
+        """End; whoever still waits for a commit is told that there will be none."""
+        await super().stop(within)
+        for entry in (*self._writing.values(), *self._gathered.values()):
+            entry.settle("the worker stopped")
 
     async def step(self) -> float:
         """Write one batch. Raises StoreUnavailable, with nothing lost, while the database is away."""
@@ -89,13 +105,13 @@ class Committer(Loop):
 
     def _gather(self, entry: Entry) -> None:
         """One entry per task: changes of one attempt are joined, a newer attempt displaces an older one."""
-        attempt, change = entry
+        attempt, change, waiting = entry
         known = self._gathered.get(change.task_id)
         if known is not None and known.change.attempt > change.attempt:
             self._fence(entry)
             return
         if known is not None and known.attempt is attempt:
-            entry = Entry(attempt, join(known.change, change))
+            entry = Entry(attempt, join(known.change, change), known.waiting + waiting)
         elif known is not None:
             self._fence(known)
         self._gathered[change.task_id] = entry
@@ -157,18 +173,22 @@ class Committer(Loop):
             self._let_go(entry, again)
             return
         self._settle([Entry(entry.attempt, change)], committed)
+        entry.settle(f"the database refused it: {error.__cause__ or error}")
         if not entry.change.ends_attempt:
             self._on_fenced(entry.attempt)
 
     def _settle(self, batch: Sequence[Entry], committed: Sequence[Committed]) -> None:
-        seen = {task.id for task in committed}
+        seen = {task.id: task for task in committed}
         delays = []
         for entry in batch:
-            attempt, change = entry
+            attempt, change, _ = entry
             self._writing.pop(change.task_id, None)
             if change.task_id not in seen:
                 self._fence(entry)
-            elif change.ends_attempt:
+                continue
+            attempt.committed = seen[change.task_id]
+            entry.settle()
+            if change.ends_attempt:
                 self._held.drop(attempt)
                 if change.status is Status.PENDING and change.delay_seconds > 0:
                     delays.append(change.delay_seconds)
@@ -176,7 +196,7 @@ class Committer(Loop):
             self._on_delay(min(delays))
 
     def _fence(self, entry: Entry) -> None:
-        attempt, change = entry
+        attempt, change, _ = entry
         emit(
             "task.fenced",
             id=attempt.id,
@@ -184,11 +204,12 @@ class Committer(Loop):
             attempt=attempt.attempt,
             status=change.status,
         )
+        entry.settle("the attempt does not hold the task any more")
         self._on_fenced(attempt)
         self._held.drop(attempt)
 
     def _let_go(self, entry: Entry, error: Exception) -> None:
-        attempt, change = entry
+        attempt, change, _ = entry
         emit(
             "commit.abandoned",
             id=attempt.id,
@@ -197,13 +218,15 @@ class Committer(Loop):
             status=change.status,
             error=error,
         )
+        entry.settle(f"it could not be committed: {error}")
         if change.ends_attempt:
             self._held.drop(attempt)
 
 
 def _weight(change: Change) -> int:
     data = sum(len(milestone.data) for milestone in change.milestones if milestone.data)
-    return len(change.result or "") + len(change.traceback) + data
+    steps = sum(len(milestone.step.result) for milestone in change.milestones if milestone.step)
+    return len(change.result or "") + len(change.traceback) + data + steps
 
 
 def _is_refusal(error: StoreUnavailable) -> bool:

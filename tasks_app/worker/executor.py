@@ -7,30 +7,40 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from asyncpoll.contract import Status
-from tasks_app import catalogue, conf
+from tasks_app import catalogue
 from tasks_app.context import running
 from tasks_app.errors import UnknownTask
 from tasks_app.events import emit
 from tasks_app.store import Change, Claimed, Milestone
 from tasks_app.worker.attempt import Attempt
-from tasks_app.worker.calls import OwnThread, acall, call_in_thread
+from tasks_app.worker.calls import OwnThread, acall, call_in_thread, say_in_thread
 from tasks_app.worker.held import Held
 from tasks_app.worker.milestones import join
 from tasks_app.worker.outcome import Ending, Fate, conclude, raised, release
+from tasks_app.worker.recording import Settled
+from tasks_app.worker.runnable import find
 from tasks_app.worker.threads import Threads
 
 # A coroutine whose attempt is over may clean up this long; one that ignores its cancellation is then left alone.
 CLEAN_UP_SECONDS = 2.0
 
 
-class Executor:
-    """Lives on one event loop. `offer` takes what an attempt has to say, to be committed."""
+class Offer(Protocol):
+    """Takes what an attempt has to say, to be committed; `settled` hears what became of it."""
 
-    def __init__(self, held: Held, offer: Callable[[Attempt, Change], None]) -> None:
+    def __call__(
+        self, attempt: Attempt, change: Change, settled: Settled | None = None
+    ) -> None: ...
+
+
+class Executor:
+    """Lives on one event loop."""
+
+    def __init__(self, held: Held, offer: Offer) -> None:
         self._held = held
         self._offer = offer
         self._threads = Threads(held.concurrency)
@@ -110,14 +120,18 @@ class Executor:
         loop = asyncio.get_running_loop()
         attempt.timer = loop.call_later(claimed.timeout_seconds, self._time_out, attempt)
         try:
-            declared = catalogue.find(claimed.name)
+            runnable = find(claimed)
         except UnknownTask as error:
             self._finish(attempt, raised(error))
             return
-        if declared.is_async:
-            loop.create_task(self._run(attempt, declared.func))  # noqa: RUF006 - it keeps itself in its attempt
+        attempt.ended = runnable.ended
+        if runnable.is_async:
+            func = runnable.func
+            if runnable.began is not None:
+                func = partial(self._run_begun, runnable.began, func)
+            loop.create_task(self._run(attempt, func))  # noqa: RUF006 - it keeps itself in its attempt
         else:
-            self._run_in_thread(loop, attempt, declared.func)
+            self._run_in_thread(loop, attempt, runnable.func)
 
     async def _run(self, attempt: Attempt, func: Callable[..., Any]) -> None:
         # Not before: a task that is cancelled before its first step would never get here.
@@ -132,6 +146,22 @@ class Executor:
         thread.end()
         attempt.task = None
 
+    async def _run_begun(
+        self,
+        began: Callable[[], None],
+        func: Callable[..., Any],
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        loop = asyncio.get_running_loop()
+        said = asyncio.Event()
+        self._threads.run(
+            partial(copy_context().run, say_in_thread, began),
+            lambda _: _soon(loop, said.set),
+        )
+        await said.wait()
+        return await func(*args, **kwargs)
+
     def _run_in_thread(
         self, loop: asyncio.AbstractEventLoop, attempt: Attempt, func: Callable[..., Any]
     ) -> None:
@@ -139,11 +169,13 @@ class Executor:
         context.run(running.set, attempt)
         self._threads.run(
             partial(call_in_thread, context, attempt.claimed, func),
-            partial(_deliver, loop, self._finish, attempt),
+            partial(_soon, loop, self._finish, attempt),
         )
 
-    def _publish(self, attempt: Attempt, milestone: Milestone) -> None:
-        self._offer(attempt, _report(attempt, milestone))
+    def _publish(
+        self, attempt: Attempt, milestone: Milestone, settled: Settled | None = None
+    ) -> None:
+        self._offer(attempt, _report(attempt, milestone), settled)
 
     def _ask_to_stop(self, attempt: Attempt) -> None:
         if attempt.cancel_asked or attempt.is_over:
@@ -177,7 +209,7 @@ class Executor:
         change = conclude(
             attempt.claimed,
             ending,
-            conf.current(),
+            catalogue.retry_policy(attempt.claimed.name),
             fate=attempt.fate,
             cancelled=attempt.cancel_asked,
         )
@@ -188,12 +220,31 @@ class Executor:
         if attempt.timer is not None:
             attempt.timer.cancel()
         last = attempt.take_report()
-        self._held.finish(attempt)
         if change is None:
+            self._held.finish(attempt)
             self._held.drop(attempt)
         else:
-            self._offer(attempt, change if last is None else join(_report(attempt, last), change))
+            change = change if last is None else join(_report(attempt, last), change)
+            self._offer(attempt, change, self._settled(attempt, change))
         _tell(attempt, change)
+
+    def _settled(self, attempt: Attempt, change: Change) -> Settled | None:
+        """Frees the slot now; or, of a task that has something to say of its end, once that was said."""
+        if attempt.ended is not None:
+            return partial(self._say_end, attempt, change)
+        self._held.finish(attempt)
+        return None
+
+    def _say_end(self, attempt: Attempt, change: Change, reason: str) -> None:
+        committed = attempt.committed
+        if attempt.ended is None or committed is None or not committed.status.is_terminal:
+            self._held.finish(attempt)
+            return
+        loop = asyncio.get_running_loop()
+        self._threads.run(
+            partial(say_in_thread, partial(attempt.ended, change, committed, reason)),
+            lambda _: _soon(loop, self._held.finish, attempt),
+        )
 
 
 def _report(attempt: Attempt, milestone: Milestone) -> Change:
@@ -205,15 +256,10 @@ def _interrupt(attempt: Attempt) -> None:
         attempt.task.cancel()
 
 
-def _deliver(
-    loop: asyncio.AbstractEventLoop,
-    finish: Callable[[Attempt, Ending], None],
-    attempt: Attempt,
-    ending: Ending,
-) -> None:
+def _soon(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *args: Any) -> None:
     # The loop of a worker that left this function behind is closed by now.
     with suppress(RuntimeError):
-        loop.call_soon_threadsafe(finish, attempt, ending)
+        loop.call_soon_threadsafe(callback, *args)
 
 
 def _tell(attempt: Attempt, change: Change | None) -> None:

@@ -10,8 +10,6 @@ from tasks_app.events import emit
 from tasks_app.worker.claimer import Claimer
 from tasks_app.worker.executor import Executor
 
-WORK_CHANNEL = "asyncpoll_work"
-
 
 class WorkEar:
     """Passes on `queue:<name>` and `cancel:<task id>`. Anything else is said in an event and forgotten."""

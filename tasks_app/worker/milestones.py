@@ -8,7 +8,7 @@ from typing import Any
 from tasks_app import conf
 from tasks_app.models.status import EventKind
 from tasks_app.steps import check_progress
-from tasks_app.store import Change, Milestone
+from tasks_app.store import Change, Milestone, StepResult
 from tasks_app.store.jsontext import clean_text, to_json
 
 MESSAGE_CHARACTERS = 2_000
@@ -25,6 +25,16 @@ def progress_milestone(progress: float | None, message: str, data: Any) -> Miles
         None if progress is None else float(progress),
         clean_text(str(message))[:MESSAGE_CHARACTERS],
         None if data is None else to_json(data, "data", conf.current().MAX_RESULT_BYTES),
+    )
+
+
+def step_milestone(name: str, result: str) -> Milestone:
+    """What a step that was done stores: its result (JSON text) for later attempts, its name for whoever waits."""
+    return Milestone(
+        EventKind.STEP.value,
+        message=f"Step {name!r} is done.",
+        data=to_json({"step": name}, "data"),
+        step=StepResult(name, result),
     )
 
 

@@ -7,12 +7,14 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
+from types import TracebackType
 from typing import Any
 
 from asyncpoll.contract import Status
-from tasks_app.conf import Conf
+from tasks_app.errors import Retry
+from tasks_app.limits import MAX_NAME_LENGTH
 from tasks_app.models.status import EventKind
-from tasks_app.models.task import MAX_NAME_LENGTH
+from tasks_app.retries import RetryPolicy
 from tasks_app.store import ENDINGS, Change, Claimed, Milestone
 from tasks_app.store.jsontext import clean_text, to_json
 
@@ -20,8 +22,8 @@ _ERROR_CHARACTERS = 4_000
 _TRACEBACK_CHARACTERS = 20_000
 # The message of a waiting task quotes its last error; the whole of it is in the error itself.
 _QUOTED_CHARACTERS = 300
-# 2 to this power exceeds any RETRY_MAX_SECONDS, and still is a float.
-_LARGEST_EXPONENT = 60
+# Frames of these modules say nothing about the task.
+_OWN_MODULES = "tasks_app.worker."
 
 
 class Fate(Enum):
@@ -34,37 +36,58 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a function ended: with `result` (JSON text) or with an error. `permanent`: another attempt is no use."""
+    """How a function ended: with `result` (JSON text) or with an error. `permanent`: another attempt is no use.
+
+    `error` is the class of what the function raised, `retry_after` the delay in seconds that it asked for.
+    """
 
     result: str | None = None
     error_type: str = ""
     error_message: str = ""
     traceback: str = ""
     permanent: bool = False
+    error: type[BaseException] | None = None
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """Returned in place of a value that can't be stored, by code that found out itself: `error` says why."""
+
+    error: Exception
 
 
 def returned(name: str, value: Any, limit: int) -> Ending:
     """The function returned `value`. One that can't be stored, or has over `limit` bytes, is a permanent failure."""
+    if isinstance(value, Unfit):
+        return replace(raised(value.error), permanent=True)
     try:
         return Ending(to_json(value, f"The result of {name}", limit))
     except Exception as error:
         # Not only NotJson: a value's own methods may raise anything.
-        return Ending(error_type=type(error).__name__, error_message=_say(error), permanent=True)
+        return Ending(
+            error_type=type(error).__name__,
+            error_message=_say(error),
+            permanent=True,
+            error=type(error),
+        )
 
 
 def raised(error: BaseException) -> Ending:
-    """The function raised `error`. The first frame of the traceback is the worker's own and is left out."""
+    """The function raised `error`. The first frames of the traceback are the worker's own and are left out."""
     return Ending(
         error_type=clean_text(type(error).__name__)[:MAX_NAME_LENGTH],
         error_message=_say(error),
         traceback=_trace(error),
+        error=type(error),
+        retry_after=error.after if isinstance(error, Retry) else None,
     )
 
 
 def conclude(
     claimed: Claimed,
     ending: Ending,
-    conf: Conf,
+    policy: RetryPolicy,
     *,
     fate: Fate | None = None,
     cancelled: bool = False,
@@ -84,7 +107,7 @@ def conclude(
         return release(claimed)
     if fate is Fate.TIMED_OUT:
         ending = timed_out(claimed)
-    return _failure(claimed, ending, conf, jitter)
+    return _failure(claimed, ending, policy, jitter)
 
 
 def release(claimed: Claimed) -> Change:
@@ -112,30 +135,29 @@ def poisoned(change: Change, error: BaseException) -> Change:
         result=None,
         error_type=clean_text(type(error).__name__)[:MAX_NAME_LENGTH],
         error_message=reason[:_ERROR_CHARACTERS],
+        error_class=class_path(type(error)),
         traceback="",
         failed=True,
         delay_seconds=0.0,
     )
 
 
-def retry_delay(failures: int, base: float, longest: float, jitter: float) -> float:
-    """Seconds before the next attempt, exponential with full jitter.
-
-    Formula: jitter · min(longest, base · 2^failures), with `failures` before this one and `jitter` from 0 to 1.
-    """
-    return jitter * min(longest, base * 2.0 ** min(failures, _LARGEST_EXPONENT))
-
-
-def _failure(claimed: Claimed, ending: Ending, conf: Conf, jitter: Callable[[], float]) -> Change:
+def _failure(
+    claimed: Claimed, ending: Ending, policy: RetryPolicy, jitter: Callable[[], float]
+) -> Change:
     facts: dict[str, Any] = {
         "error_type": ending.error_type,
         "error_message": ending.error_message,
+        "error_class": class_path(ending.error or TimeoutError),
         "traceback": ending.traceback,
         "failed": True,
     }
-    if ending.permanent or claimed.failures + 1 >= claimed.max_attempts:
+    is_last = claimed.failures + 1 >= claimed.max_attempts
+    if is_last or ending.permanent or not policy.covers(ending.error):
         return _end(claimed, Status.FAILED, **facts)
-    delay = retry_delay(claimed.failures, conf.RETRY_BASE_SECONDS, conf.RETRY_MAX_SECONDS, jitter())
+    delay = ending.retry_after
+    if delay is None:
+        delay = policy.backoff.delay(claimed.failures, jitter())
     quoted = f"{ending.error_type}: {ending.error_message}"[:_QUOTED_CHARACTERS]
     milestone = Milestone(
         EventKind.RETRIED.value,
@@ -152,6 +174,19 @@ def _end(claimed: Claimed, status: Status, progress: float | None = None, **fact
     )
 
 
+def class_path(error: type[BaseException]) -> str:
+    """Module and qualified name, from which the class can be imported again."""
+    return clean_text(f"{error.__module__}.{error.__qualname__}")
+
+
+def trace_of(error: BaseException) -> TracebackType | None:
+    """Where `error` was raised, from the first frame that is not the worker's own."""
+    inner = error.__traceback__.tb_next if error.__traceback__ else None
+    while inner is not None and _is_own(inner):
+        inner = inner.tb_next
+    return inner
+
+
 def _say(error: BaseException) -> str:
     try:
         return clean_text(str(error))[:_ERROR_CHARACTERS]
@@ -160,9 +195,12 @@ def _say(error: BaseException) -> str:
 
 
 def _trace(error: BaseException) -> str:
-    inner = error.__traceback__.tb_next if error.__traceback__ else None
     try:
-        lines = traceback.format_exception(type(error), error, inner)
+        lines = traceback.format_exception(type(error), error, trace_of(error))
     except Exception:
         return ""
     return clean_text("".join(lines))[-_TRACEBACK_CHARACTERS:]
+
+
+def _is_own(frame: TracebackType) -> bool:
+    return str(frame.tb_frame.f_globals.get("__name__")).startswith(_OWN_MODULES)

@@ -15,12 +15,13 @@ from tasks_app import catalogue
 from tasks_app.events import emit
 from tasks_app.store import WorkerFacts
 from tasks_app.store.pool import Pool, close_loop_pool
+from tasks_app.wakeup.bridge import WORK_CHANNEL
 from tasks_app.wakeup.listener import Listener
 from tasks_app.worker.attempt import Attempt
 from tasks_app.worker.claimer import Claimer
 from tasks_app.worker.committer import Committer
 from tasks_app.worker.executor import Executor
-from tasks_app.worker.hearing import WORK_CHANNEL, WorkEar
+from tasks_app.worker.hearing import WorkEar
 from tasks_app.worker.held import Held
 from tasks_app.worker.leases import Heartbeat
 

@@ -10,10 +10,11 @@ import pytest
 from channels.exceptions import ChannelFull
 from channels.layers import InMemoryChannelLayer
 
-from tasks_app.wakeup.bridge import Bridge
+from tasks_app.wakeup.bridge import WORK_CHANNEL, Bridge
 from tasks_app.wakeup.hub import Hub
 from tasks_app.wakeup.link import Link
 from tasks_app.wakeup.message import GROUP, Message
+from tasks_app.wakeup.topic import Wake
 from tests.support import aeventually
 
 
@@ -193,3 +194,20 @@ async def test_nothing_is_published_before_there_is_an_epoch():
     assert await bridge.step() > 0
     assert layer.sent == []
     await asyncio.sleep(0)
+
+
+async def test_offers_of_work_reach_whoever_waits_for_that_queue(world):
+    """Through the bridge and the layer, once per queue however often it was said; cancels are not for hubs."""
+    layer = BrokenLayer()
+    bridge = Bridge(layer)
+    bridge._epoch = 1
+    for payload in ("queue:pdf, large", "queue:pdf, large", "queue:mail", "cancel:1", "nonsense"):
+        bridge.heard(WORK_CHANNEL, payload)
+    await bridge.step()
+    assert layer.sent[0]["queues"] == ["mail", "pdf, large"]
+    claimant = world.hub.offers.join("pdf, large")
+    waiting = asyncio.create_task(claimant.woken(20.0))
+    await asyncio.sleep(0)
+    await world.layer.group_send(GROUP, layer.sent[0])
+    assert await waiting is Wake.OFFER
+    world.hub.offers.leave(claimant)

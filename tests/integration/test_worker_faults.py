@@ -27,6 +27,9 @@ async def take_away(task_id: UUID) -> None:
     rescue = store.rescue(10, NEVER, NEVER)
     async with await psycopg.AsyncConnection.connect(**dsn.parameters("test")) as connection:
         await connection.execute(
+            "SELECT pg_advisory_xact_lock(hashtext('asyncpoll'), hashtext('rescue'))"
+        )
+        await connection.execute(
             "UPDATE tasks_app_task SET lease_expires_at = now() - interval '1 s' WHERE id = %s",
             [task_id],
         )

@@ -1,12 +1,14 @@
-"""A pool that answers as it is told, and remembers what it was asked."""
+"""A pool that answers as it is told and remembers what it was asked; an attempt's book of steps."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 from asyncpoll.contract import Status
+from tasks_app.stepbook import StepBook, known
 from tasks_app.store import Call, Committed
 
 
@@ -38,3 +40,18 @@ def all_committed(call: Call[Any]) -> list[Committed]:
         Committed(task_id, Status(status), 3)
         for task_id, status in zip(call.params["ids"], call.params["statuses"], strict=True)
     ]
+
+
+class FakeBook(StepBook):
+    """Keeps what steps gave, as JSON text by name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[str, str] = {}
+
+    def find(self, name: str) -> Future[str | None]:
+        return known(self.kept.get(name))
+
+    def record(self, name: str, result: str) -> Future[None]:
+        self.kept[name] = result
+        return known(None)

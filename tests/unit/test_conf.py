@@ -39,6 +39,8 @@ def test_whole_numbers_and_lists_are_taken_for_seconds_and_tuples():
         ({"TASK_MODULES": "a.b"}, "ASYNCPOLL['TASK_MODULES'] is 'a.b'; it must be tuple"),
         ({"HEARTBEAT_SECONDS": 10.0}, "at most half of LEASE_SECONDS"),
         ({"DEFAULT_MAX_ATTEMPTS": 0}, "must be between 1 and 100"),
+        ({"RETENTION_DAYS": -1}, "is -1.0; it must be between 0, which keeps everything, and"),
+        ({"PRUNE_BATCH": 0}, "is 0; it must be between 1 and 100000"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_value_rule_and_remedy(values, words):

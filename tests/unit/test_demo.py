@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from asyncpoll.demo import dependency_report
 from tasks_app.context import running
+from tasks_app.errors import Cancelled
+from tests.unit.fakes import FakeBook
 from tests.unit.inspection.made_up import Site, findings, reasons
 
 
@@ -37,13 +40,19 @@ def test_one_changed_byte_in_a_real_distribution_is_the_only_finding(tmp_path: P
 
 
 class Attempt:
-    """Stands in for a worker's attempt and keeps what the task reports to it."""
+    """Stands in for a worker's attempt and keeps what the task reports to it. It is cancelled at a message."""
 
     def __init__(self) -> None:
         self.told: list[tuple[float | None, str]] = []
+        self.steps = FakeBook()
+        self.cancel_at = "never"
 
     def report(self, progress: float | None = None, message: str = "", data: Any = None) -> None:
         self.told.append((progress, message))
+
+    def raise_if_cancelled(self) -> None:
+        if self.told[-1][1].startswith(self.cancel_at):
+            raise Cancelled("demo.dependency_report", UUID(int=1))
 
 
 @pytest.fixture
@@ -64,6 +73,28 @@ def test_the_task_inspects_this_python_and_reports_to_its_attempt(attempt: Attem
     assert report["summary"]["distributions_inspected"] == 2
     assert attempt.told[-1][0] == 1.0
     assert any(message.startswith("checking ") for _, message in attempt.told)
+
+
+def test_another_attempt_begins_where_the_first_two_stages_ended(attempt: Attempt) -> None:
+    """It has their results from the first attempt, and gives the same report."""
+    report = dependency_report.func(limit=2)
+    assert set(attempt.steps.kept) == {"gather", "normalise"}
+    attempt.told.clear()
+    assert dependency_report.func(limit=2) == report
+    assert attempt.told[0][1].startswith("reading RECORD of 0 of ")
+
+
+@pytest.mark.parametrize("stage", ["gathering", "normalising", "reading", "checking", "looking"])
+def test_the_task_stops_between_two_items_when_it_is_cancelled(
+    attempt: Attempt, stage: str
+) -> None:
+    """In every stage, and not a report later."""
+    attempt.cancel_at = stage
+    with pytest.raises(Cancelled, match="was asked to stop"):
+        dependency_report.func(limit=2)
+    assert [message for _, message in attempt.told if message.startswith(stage)] == [
+        attempt.told[-1][1]
+    ]
 
 
 def test_the_task_refuses_a_bad_limit(attempt: Attempt) -> None:

@@ -12,10 +12,11 @@ import pytest
 from asyncpoll.contract import Status
 from tasks_app.errors import StoreUnavailable
 from tasks_app.store import Change
+from tasks_app.wakeup.bridge import WORK_CHANNEL
 from tasks_app.worker.attempt import Attempt
 from tasks_app.worker.claimer import Claimer
 from tasks_app.worker.executor import Executor
-from tasks_app.worker.hearing import WORK_CHANNEL, WorkEar
+from tasks_app.worker.hearing import WorkEar
 from tasks_app.worker.held import Held
 from tests import sample_tasks
 from tests.support import aeventually
@@ -31,7 +32,9 @@ class Desk:
         self.pool = FakePool(self.take)
         self.held = Held(concurrency)
         self.offered: list[tuple[Attempt, Change]] = []
-        self.executor = Executor(self.held, lambda attempt, change: self.offer(attempt, change))
+        self.executor = Executor(
+            self.held, lambda attempt, change, settled=None: self.offer(attempt, change)
+        )
         self.claimer = Claimer(self.pool, UUID(int=99), queues, self.held, self.executor)  # type: ignore[arg-type]
         self.ear = WorkEar(self.claimer, self.executor)
 

@@ -14,7 +14,7 @@ import pytest
 
 from asyncpoll.contract import Status
 from tasks_app.errors import StoreUnavailable
-from tasks_app.store import Change, Milestone
+from tasks_app.store import Change, Milestone, StepResult
 from tasks_app.worker.attempt import Attempt
 from tasks_app.worker.committer import Committer
 from tasks_app.worker.held import Held
@@ -79,6 +79,11 @@ def success(attempt: Attempt, result: str = "1") -> Change:
 
 def report(attempt: Attempt, progress: float) -> Change:
     milestone = Milestone("progress", progress, f"at {progress}")
+    return Change(attempt.id, attempt.attempt, Status.RUNNING, (milestone,))
+
+
+def step(attempt: Attempt, name: str, result: str = "1") -> Change:
+    milestone = Milestone("step", step=StepResult(name, result))
     return Change(attempt.id, attempt.attempt, Status.RUNNING, (milestone,))
 
 
@@ -285,3 +290,77 @@ async def test_the_soonest_retry_of_a_batch_is_passed_on(desk):
                 attempt, Change(attempt.id, 1, Status.PENDING, milestone, delay_seconds=delay)
             )
     assert desk.delays == [0.5]
+
+
+async def test_whoever_offers_steps_hears_of_the_commit_that_took_them_along(desk):
+    """Not before it, and each of several that were joined."""
+    told: list[str] = []
+    async with first_write_held_up(desk):
+        attempt = desk.attempt(1)
+        desk.committer.offer(attempt, step(attempt, "a"), told.append)
+        desk.committer.offer(attempt, report(attempt, 0.5))
+        desk.committer.offer(attempt, step(attempt, "b", "2"), told.append)
+        assert told == []
+    params = desk.pool.calls[1].params
+    assert params["ids"] == params["step_ids"][:1] == [attempt.id]
+    assert params["step_ids"] == [attempt.id, attempt.id]
+    assert params["step_names"] == ["a", "b"]
+    assert params["step_results"] == ["1", "2"]
+    assert params["event_kinds"] == ["step", "progress", "step"]
+    assert told == ["", ""]
+
+
+async def test_a_step_that_the_database_was_away_for_is_settled_once_it_is_written(desk, emitted):
+    """Whoever waits goes on waiting meanwhile."""
+    desk.pool.answers = [StoreUnavailable("away")]
+    told: list[str] = []
+    attempt = desk.attempt()
+    desk.committer.offer(attempt, step(attempt, "a"), told.append)
+    desk.committer.start()
+    await aeventually(lambda: emitted.of("commit.retried"))
+    assert told == []
+    assert await desk.committer.drain(20)
+    assert told == [""]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (lambda call: [], "the attempt does not hold the task any more"),
+        (psycopg.DataError("bad"), "the database refused it: bad"),
+        (StoreUnavailable("away"), "it could not be committed: away"),
+    ],
+    ids=["fenced", "refused", "lease ran out"],
+)
+async def test_whoever_offers_a_step_hears_why_it_was_not_committed(desk, answer, reason):
+    """Once, whatever the reason."""
+    desk.pool.answers = [answer]
+    told: list[str] = []
+    attempt = desk.attempt(lease_seconds=-1)
+    desk.committer.offer(attempt, step(attempt, "a"), told.append)
+    desk.committer.start()
+    await aeventually(lambda: told)
+    assert await desk.committer.drain(20)
+    assert told == [reason]
+
+
+async def test_whoever_waits_when_the_committer_stops_is_told(desk):
+    """Whether their step was being written or not yet."""
+    told: list[str] = []
+    desk.pool.open.clear()
+    desk.committer.start()
+    for number in (1, 2):
+        attempt = desk.attempt(number)
+        desk.committer.offer(attempt, step(attempt, "a"), told.append)
+        await aeventually(lambda: desk.pool.calls)
+    await desk.committer.stop()
+    assert told == ["the worker stopped"] * 2
+
+
+async def test_large_steps_bound_a_batch_like_large_results(desk):
+    """They are sent in the same statement."""
+    async with first_write_held_up(desk):
+        for number in range(1, 7):
+            attempt = desk.attempt(number)
+            desk.committer.offer(attempt, step(attempt, "a", "1" * 1_000_000))
+    assert [len(ids) for ids in desk.written()] == [1, 4, 2]

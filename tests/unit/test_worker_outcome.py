@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from asyncpoll.contract import Status
-from tasks_app.conf import Conf
+from tasks_app.errors import Retry
+from tasks_app.retries import Backoff, RetryPolicy
 from tasks_app.store import Change, Claimed
 from tasks_app.worker.outcome import (
     Ending,
@@ -18,7 +19,6 @@ from tasks_app.worker.outcome import (
     poisoned,
     raised,
     release,
-    retry_delay,
     returned,
 )
 from tests.unit.claims import claimed
@@ -26,10 +26,13 @@ from tests.unit.claims import claimed
 GOOD = Ending(result="3")
 FAILED = Ending(error_type="ValueError", error_message="boom", traceback="Traceback …")
 PERMANENT = replace(FAILED, permanent=True)
+POLICY = RetryPolicy(Backoff(base=1.0, cap=600.0))
 
 
-def concluded(ending: Ending, task: Claimed | None = None, **how: Any) -> Change:
-    change = conclude(task or claimed(), ending, Conf(), jitter=lambda: 0.5, **how)
+def concluded(
+    ending: Ending, task: Claimed | None = None, policy: RetryPolicy = POLICY, **how: Any
+) -> Change:
+    change = conclude(task or claimed(), ending, policy, jitter=lambda: 0.5, **how)
     assert change is not None
     return change
 
@@ -111,7 +114,7 @@ def test_a_result_during_the_release_counts():
 
 def test_a_lost_attempt_changes_nothing():
     """The task belongs to somebody else."""
-    assert conclude(claimed(), GOOD, Conf(), fate=Fate.LOST) is None
+    assert conclude(claimed(), GOOD, POLICY, fate=Fate.LOST) is None
 
 
 def test_a_cancellation_nobody_asked_for_is_a_failure():
@@ -120,11 +123,48 @@ def test_a_cancellation_nobody_asked_for_is_a_failure():
     assert (change.status, change.error_type) == (Status.FAILED, "CancelledError")
 
 
-def test_retry_delays_double_with_each_failure_up_to_the_longest():
-    """Full jitter: anything between zero and that."""
-    assert [retry_delay(failures, 1.0, 10.0, 1.0) for failures in range(5)] == [1, 2, 4, 8, 10]
-    assert retry_delay(10_000, 1.0, 600.0, 1.0) == 600.0
-    assert retry_delay(3, 1.0, 10.0, 0.0) == 0.0
+def test_only_errors_that_the_task_lists_are_tried_again():
+    """Subclasses included; any other ends the task at once, attempts left or not."""
+    policy = RetryPolicy(Backoff(base=8.0), retry_on=(OSError,))
+    again = concluded(raised(ConnectionError("reset")), policy=policy)
+    assert (again.status, again.delay_seconds) == (Status.PENDING, 4.0)
+    at_once = concluded(raised(ValueError("wrong")), policy=policy)
+    assert (at_once.status, at_once.failed, at_once.error_type) == (
+        Status.FAILED,
+        True,
+        "ValueError",
+    )
+
+
+def test_a_time_out_is_tried_again_whatever_the_task_lists():
+    """As an expired lease is: neither says anything about the task's own errors."""
+    policy = RetryPolicy(Backoff(base=1.0), retry_on=())
+    cancelled = raised(asyncio.CancelledError())
+    assert concluded(cancelled, policy=policy, fate=Fate.TIMED_OUT).status is Status.PENDING
+
+
+def test_a_task_that_asks_for_a_retry_says_when():
+    """Exactly then, without jitter, and although retry_on does not list it."""
+    policy = RetryPolicy(Backoff(base=1.0), retry_on=())
+    change = concluded(raised(Retry(after=60, reason="rate limited")), policy=policy)
+    assert (change.status, change.failed, change.delay_seconds) == (Status.PENDING, True, 60)
+    assert (change.error_type, change.error_message) == ("Retry", "rate limited")
+    assert concluded(raised(Retry(after=0)), policy=policy).delay_seconds == 0
+    assert concluded(raised(Retry()), policy=policy).delay_seconds == 0.5
+
+
+def test_a_retry_is_never_given_beyond_the_attempts_allowed():
+    """It counts as a failure like any other."""
+    change = concluded(raised(Retry(after=1)), claimed(failures=2, max_attempts=3))
+    assert (change.status, change.error_message) == (
+        Status.FAILED,
+        "The task asked to be tried again.",
+    )
+
+
+def test_a_cancelled_task_that_asks_for_a_retry_gets_none():
+    """Whoever cancelled it wants it over."""
+    assert concluded(raised(Retry(after=1)), cancelled=True).status is Status.CANCELLED
 
 
 @pytest.mark.parametrize(

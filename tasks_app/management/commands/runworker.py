@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentTypeError
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from tasks_app import queues
 from tasks_app.observers import logs
 from tasks_app.upkeep import Upkeep
 from tasks_app.worker.main import run_worker
@@ -25,7 +26,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options."""
         parser.add_argument(
-            "--queues", type=_names, help="comma-separated; every queue if not given"
+            "--queues",
+            type=_names,
+            help="comma-separated; every queue that is not external if not given",
         )
         parser.add_argument(
             "--concurrency", type=_count, default=20, help="tasks at once, per process (20)"
@@ -37,12 +40,21 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until a signal."""
+        _refuse_external(options["queues"] or ())
         logs.install()
         logs.ensure_shown()
         if options["processes"] > 1:
             supervise(options["processes"], options["grace"])
         else:
             run_worker(Options(options["queues"], options["concurrency"], options["grace"]), Upkeep)
+
+
+def _refuse_external(names: tuple[str, ...]) -> None:
+    for name in names:
+        if reserved_by := queues.reserved_by(name):
+            raise CommandError(
+                f"--queues names {name!r}, whose tasks are run outside this code base, by {reserved_by}; leave it out."
+            )
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ WITH RECURSIVE found(queue) AS (
     FROM found WHERE found.queue IS NOT NULL
 ),
 lane AS MATERIALIZED (
-    SELECT queue FROM found WHERE queue IS NOT NULL
+    SELECT queue FROM found WHERE queue <> ALL(%(excluded)s::text[])
     UNION
     SELECT unnest(%(queues)s::text[])
 ),
@@ -33,12 +33,12 @@ claimed AS (
     RETURNING t.*
 ),
 history AS (
-    INSERT INTO tasks_app_taskevent (task_id, version, kind, at, attempt, message)
-    SELECT id, version, 'started', started_at, attempt, '' FROM claimed
+    INSERT INTO tasks_app_taskevent (task_id, version, kind, at, attempt, worker, message)
+    SELECT id, version, 'started', started_at, attempt, worker, '' FROM claimed
     -- A row of another history at this version, restored or written by hand, must not stop everybody's work.
     ON CONFLICT (task_id, version) DO UPDATE SET
-        kind = excluded.kind, at = excluded.at, attempt = excluded.attempt, progress = excluded.progress,
-        message = excluded.message, data = excluded.data
+        kind = excluded.kind, at = excluded.at, attempt = excluded.attempt, worker = excluded.worker,
+        progress = excluded.progress, message = excluded.message, data = excluded.data
 ),
 notified AS MATERIALIZED (
     SELECT pg_notify('asyncpoll_changed', string_agg(hint, ',')) FROM (
@@ -48,5 +48,15 @@ notified AS MATERIALIZED (
 SELECT
     id, name, queue, owner, args::text, kwargs::text, attempt, failures, max_attempts, timeout_seconds, version,
     cancel_requested, trace_context::text,
-    extract(epoch FROM started_at - run_at)::float8 AS queue_wait_seconds, (SELECT count(*) FROM notified)
+    extract(epoch FROM started_at - run_at)::float8 AS queue_wait_seconds,
+    CASE WHEN backend <> '' THEN (
+        SELECT json_build_object(
+            'backend', backend, 'priority', priority, 'created_at', claimed.created_at, 'run_at', run_at,
+            'first_started_at', coalesce(min(e.at), started_at), 'started_at', started_at,
+            'workers', array_append(array_agg(e.worker ORDER BY e.version), claimed.worker),
+            'error_type', error_type, 'error_message', error_message, 'error_class', error_class,
+            'traceback', traceback
+        ) FROM tasks_app_taskevent e WHERE e.task_id = claimed.id AND e.kind = 'started'
+    )::text END,
+    (SELECT count(*) FROM notified)
 FROM claimed ORDER BY order_key, id

@@ -4,9 +4,10 @@ change AS MATERIALIZED (
     SELECT * FROM unnest(
         %(ids)s::uuid[], %(attempts)s::int[], %(statuses)s::text[], %(bumps)s::int[], %(progress)s::float8[],
         %(messages)s::text[], %(results)s::text[], %(error_types)s::text[], %(error_messages)s::text[],
-        %(tracebacks)s::text[], %(failed)s::int[], %(delays)s::float8[]
+        %(tracebacks)s::text[], %(failed)s::int[], %(delays)s::float8[], %(error_classes)s::text[]
     ) AS c(
-        id, attempt, status, bump, progress, message, result, error_type, error_message, traceback, failed, delay
+        id, attempt, status, bump, progress, message, result, error_type, error_message, traceback, failed, delay,
+        error_class
     )
 ),
 held AS MATERIALIZED (
@@ -24,6 +25,7 @@ changed AS (
         message = coalesce(c.message, t.message),
         result = CASE WHEN held.status = 'SUCCESS' THEN c.result::jsonb END,
         error_type = c.error_type, error_message = c.error_message, traceback = c.traceback,
+        error_class = c.error_class,
         failures = t.failures + c.failed,
         ready = held.status = 'PENDING' AND c.delay <= 0,
         run_at = CASE WHEN held.status = 'PENDING' AND c.delay > 0
@@ -50,6 +52,15 @@ history AS (
     ON CONFLICT (task_id, version) DO UPDATE SET
         kind = excluded.kind, at = excluded.at, attempt = excluded.attempt, progress = excluded.progress,
         message = excluded.message, data = excluded.data
+),
+-- A commit whose acknowledgement was lost is tried again: what it recorded then is there already.
+recorded AS (
+    INSERT INTO tasks_app_steprecord (task_id, name, attempt, result, at)
+    SELECT changed.id, s.name, changed.attempt, s.result::jsonb, now.at
+    FROM now, changed JOIN unnest(
+        %(step_ids)s::uuid[], %(step_names)s::text[], %(step_results)s::text[]
+    ) AS s(id, name, result) ON s.id = changed.id
+    ON CONFLICT DO NOTHING
 ),
 told AS MATERIALIZED (
     SELECT pg_notify('asyncpoll_changed', string_agg(hint, ',')) FROM (

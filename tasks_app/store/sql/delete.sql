@@ -1,9 +1,12 @@
--- delete: the tasks and their history are gone, and whoever waits for one is told.
+-- delete: the tasks, their history and their step records are gone, and whoever waits for one is told.
 WITH gone AS (
     DELETE FROM tasks_app_task WHERE id = ANY(%(ids)s::uuid[]) RETURNING id
 ),
 history AS (
     DELETE FROM tasks_app_taskevent WHERE task_id = ANY(%(ids)s::uuid[])
+),
+steps AS (
+    DELETE FROM tasks_app_steprecord WHERE task_id = ANY(%(ids)s::uuid[])
 ),
 told AS MATERIALIZED (
     SELECT pg_notify('asyncpoll_changed', string_agg(hint, ',')) FROM (

@@ -1,7 +1,11 @@
 -- promote: tasks that have become due enter the ready index and their queues' workers are told; at most `limit` at once.
-WITH due AS MATERIALIZED (
+WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at),
+upkeep AS MATERIALIZED (
+    SELECT pg_try_advisory_xact_lock(hashtext('asyncpoll'), hashtext('promote')) AS is_mine
+),
+due AS MATERIALIZED (
     SELECT id FROM tasks_app_task
-    WHERE status = 'PENDING' AND NOT ready AND run_at <= clock_timestamp()
+    WHERE (SELECT is_mine FROM upkeep) AND status = 'PENDING' AND NOT ready AND run_at <= (SELECT at FROM now)
     ORDER BY run_at
     LIMIT %(limit)s
     FOR UPDATE SKIP LOCKED
@@ -15,6 +19,7 @@ offered AS MATERIALIZED (
 SELECT
     (SELECT count(*) FROM promoted),
     extract(epoch FROM (
-        SELECT min(run_at) FROM tasks_app_task WHERE status = 'PENDING' AND NOT ready AND run_at > clock_timestamp()
+        SELECT min(run_at) FROM tasks_app_task
+        WHERE status = 'PENDING' AND NOT ready AND run_at > (SELECT at FROM now)
     ) - clock_timestamp())::float8,
     (SELECT count(*) FROM offered)

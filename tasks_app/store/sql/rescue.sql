@@ -1,5 +1,8 @@
 -- rescue: tasks whose lease ran out are given to another attempt, or end when none is left; at most `limit` at once.
 WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at),
+upkeep AS MATERIALIZED (
+    SELECT pg_try_advisory_xact_lock(hashtext('asyncpoll'), hashtext('rescue')) AS is_mine
+),
 expired AS MATERIALIZED (
     SELECT t.id, CASE
         WHEN t.cancel_requested THEN 'CANCELLED'
@@ -9,7 +12,8 @@ expired AS MATERIALIZED (
     least(%(retry_max)s, %(retry_base)s * power(2, least(t.failures, 30))) * random() AS delay
     FROM tasks_app_task t
     -- An attempt that ends at its deadline, where its lease ends too, has a second to say so itself.
-    WHERE t.status = 'RUNNING' AND t.lease_expires_at < clock_timestamp() - interval '1 second'
+    WHERE (SELECT is_mine FROM upkeep)
+        AND t.status = 'RUNNING' AND t.lease_expires_at < (SELECT at FROM now) - interval '1 second'
     ORDER BY t.lease_expires_at
     LIMIT %(limit)s
     FOR UPDATE SKIP LOCKED
@@ -22,6 +26,9 @@ rescued AS (
         error_message = CASE WHEN t.started_at + make_interval(secs => t.timeout_seconds) <= now.at
             THEN format('Attempt %%s exceeded its time limit of %%s s.', t.attempt, t.timeout_seconds)
             ELSE format('The worker that ran attempt %%s stopped answering.', t.attempt) END,
+        error_class = CASE WHEN t.started_at + make_interval(secs => t.timeout_seconds) <= now.at
+            THEN 'builtins.TimeoutError' ELSE 'tasks_app.errors.LeaseExpired' END,
+        traceback = '',
         lease_expires_at = NULL,
         run_at = CASE WHEN expired.status = 'PENDING'
             THEN now.at + make_interval(secs => expired.delay) ELSE t.run_at END,

@@ -4,12 +4,12 @@ fresh AS (
     INSERT INTO tasks_app_task (
         id, name, queue, owner, priority, status, version, args, kwargs, error_type, error_message, traceback,
         message, attempt, failures, max_attempts, timeout_seconds, cancel_requested, retried_from, trace_context,
-        run_at, ready, order_key, created_at
+        backend, run_at, ready, order_key, created_at
     )
     SELECT
         %(new_id)s, name, queue, owner, priority, 'PENDING', 1, args, kwargs, '', '', '',
         '', 0, 0, max_attempts, timeout_seconds, false, id, trace_context,
-        now.at, true, now.at - priority * make_interval(secs => %(head_start)s), now.at
+        backend, now.at, true, now.at - priority * make_interval(secs => %(head_start)s), now.at
     FROM now, tasks_app_task
     WHERE id = %(id)s AND status IN ('SUCCESS', 'FAILED', 'CANCELLED')
     RETURNING id, queue, created_at

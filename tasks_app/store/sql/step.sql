@@ -17,7 +17,7 @@ changed AS (
         progress = coalesce(%(progress)s::float8, t.progress),
         message = coalesce(%(message)s::text, t.message),
         result = CASE WHEN %(status)s::text = 'SUCCESS' THEN %(result)s::jsonb END,
-        error_type = %(error_type)s::text, error_message = %(error_message)s::text,
+        error_type = %(error_type)s::text, error_message = %(error_message)s::text, error_class = '', traceback = '',
         lease_expires_at = CASE WHEN %(status)s::text = 'RUNNING' THEN
             CASE WHEN target.starts THEN now.at ELSE t.started_at END + make_interval(secs => t.timeout_seconds) END,
         finished_at = CASE WHEN %(status)s::text <> 'RUNNING' THEN now.at END

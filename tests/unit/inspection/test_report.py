@@ -51,6 +51,7 @@ def test_progress_never_falls_and_ends_at_one(site: Site, count: int) -> None:
     for message in (
         f"gathering metadata of {count} of {count} distributions",
         f"normalising names and licences of {count} of {count} distributions",
+        f"reading RECORD of {count} of {count} distributions",
         f"checking {3 * count} of {3 * count} files",
         f"looking for unlisted files in {count} of {count} distributions",
         f"checking requirements of {count} of {count} distributions",

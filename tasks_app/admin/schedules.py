@@ -1,0 +1,203 @@
+"""The list of schedules and the schedule page, with pause, resume and run now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseNotAllowed,
+    HttpResponseRedirect,
+)
+from django.urls import URLPattern, path
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+from tasks_app.admin import scheduling
+from tasks_app.admin.display import NOTHING, badge, moment
+from tasks_app.admin.readonly import ReadOnlyAdmin
+from tasks_app.cron import next_tick
+from tasks_app.errors import InvalidSchedule
+from tasks_app.models import Schedule, Task
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from django_stubs_ext import WithAnnotations
+
+    class _Seen(TypedDict):
+        now: datetime
+
+    SeenSchedule = WithAnnotations[Schedule, _Seen]
+
+# A tick that nobody has looked at for so long is no matter of a busy moment: nothing runs that would.
+_OVERDUE = timedelta(minutes=1)
+_SHOWN_TICKS = 5
+_SHOWN_CHARACTERS = 2_000
+
+
+class ScheduleAdmin(ReadOnlyAdmin):
+    """Schedules, by name. The code declares them; here they are paused, resumed and run out of turn."""
+
+    list_display = ("name", "state", "task", "cron", "timezone", "upcoming", "latest")
+    sortable_by = ()
+    ordering = ("name",)
+    actions = ("pause_selected", "resume_selected", "run_selected")
+    fieldsets = (
+        (
+            None,
+            {"fields": (("name", "state"), ("cron", "timezone"), "ticks", "latest", "declared")},
+        ),
+        (
+            "Task",
+            {
+                "fields": (
+                    "task",
+                    ("queue", "owner", "priority"),
+                    ("max_attempts", "timeout_seconds"),
+                    "arguments",
+                )
+            },
+        ),
+    )
+
+    def has_pause_permission(self, request: HttpRequest) -> bool:
+        """May this user pause and resume schedules?"""
+        return request.user.has_perm("tasks_app.pause_schedule")
+
+    def has_run_permission(self, request: HttpRequest) -> bool:
+        """May this user run schedules now?"""
+        return request.user.has_perm("tasks_app.run_schedule")
+
+    @admin.action(description="Pause selected schedules", permissions=["pause"])
+    def pause_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Let their ticks pass without tasks."""
+        self._steer(request, queryset, scheduling.pause)
+
+    @admin.action(description="Resume selected schedules", permissions=["pause"])
+    def resume_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Let their ticks make tasks again."""
+        self._steer(request, queryset, scheduling.resume)
+
+    @admin.action(description="Run selected schedules now", permissions=["run"])
+    def run_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Enqueue the task of each once more."""
+        self._steer(request, queryset, scheduling.run_now)
+
+    def get_urls(self) -> list[URLPattern]:
+        """The buttons' addresses, before Django's, whose last one takes everything."""
+        buttons = (
+            ("pause", scheduling.pause, self.has_pause_permission),
+            ("resume", scheduling.resume, self.has_pause_permission),
+            ("run", scheduling.run_now, self.has_run_permission),
+        )
+        return [
+            *(
+                path(
+                    f"<int:pk>/{word}/",
+                    self.admin_site.admin_view(self._button(verb, is_allowed)),
+                    name=f"tasks_app_schedule_{word}",
+                )
+                for word, verb, is_allowed in buttons
+            ),
+            *super().get_urls(),
+        ]
+
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: Any = None,
+    ) -> HttpResponse:
+        """The schedule page, with the buttons that can do something."""
+        may_pause = self.has_pause_permission(request)
+        buttons = {
+            "title": "Schedule",
+            "can_pause": may_pause and not obj.paused,
+            "can_resume": may_pause and obj.paused,
+            "can_run": self.has_run_permission(request) and obj.active,
+        }
+        return super().render_change_form(request, context | buttons, add, change, form_url, obj)
+
+    def _button(
+        self, verb: scheduling.Verb, is_allowed: Callable[[HttpRequest], bool]
+    ) -> Callable[..., HttpResponse]:
+        def press(request: HttpRequest, pk: int) -> HttpResponse:
+            if request.method != "POST":
+                return HttpResponseNotAllowed(["POST"])
+            if not is_allowed(request):
+                raise PermissionDenied
+            schedule = self.get_queryset(request).filter(pk=pk).first()
+            if schedule is None:
+                raise Http404
+            self._steer(request, [schedule], verb)
+            return HttpResponseRedirect(self.url_of(Schedule, pk))
+
+        return press
+
+    def _steer(
+        self, request: HttpRequest, schedules: Iterable[Schedule], verb: scheduling.Verb
+    ) -> None:
+        results = scheduling.steer(
+            schedules, verb, log=lambda schedule, line: self.log_change(request, schedule, line)
+        )
+        for was_done, sentence in scheduling.account(results):
+            self.message_user(request, sentence, messages.SUCCESS if was_done else messages.WARNING)
+
+    @admin.display(description="state")
+    def state(self, schedule: SeenSchedule) -> SafeString:
+        """Does it make tasks, and if not, why?"""
+        if not schedule.active:
+            return badge("not declared", "stalled")
+        if schedule.paused:
+            return badge("paused", "cancelled")
+        if schedule.next_tick < schedule.now - _OVERDUE:
+            return badge("overdue", "stalled")
+        return badge("active", "success")
+
+    @admin.display(description="next tick")
+    def upcoming(self, schedule: SeenSchedule) -> str:
+        """When it ticks next, where it does."""
+        return moment(schedule.next_tick) if schedule.active else NOTHING
+
+    @admin.display(description="next ticks")
+    def ticks(self, schedule: SeenSchedule) -> str:
+        """The next few, so that an expression can be checked by looking."""
+        if not schedule.active:
+            return NOTHING
+        ticks = [schedule.next_tick]
+        try:
+            while len(ticks) < _SHOWN_TICKS:
+                ticks.append(next_tick(schedule.cron, schedule.timezone, ticks[-1]))
+        except InvalidSchedule as error:
+            return str(error)
+        return format_html_join(", ", "{}", ((moment(each),) for each in ticks))
+
+    @admin.display(description="last run")
+    def latest(self, schedule: SeenSchedule) -> str:
+        """The last tick that made a task, and a link to that, which may have been pruned."""
+        if schedule.last_task is None:
+            return NOTHING
+        return self.link_to(Task, schedule.last_task, moment(schedule.last_tick))
+
+    @admin.display(description="declared")
+    def declared(self, schedule: SeenSchedule) -> str:
+        """When a process last said that it declares it."""
+        return moment(schedule.declared_at)
+
+    @admin.display(description="arguments")
+    def arguments(self, schedule: SeenSchedule) -> str:
+        """Positional ones, then keywords."""
+        text = f"{json.dumps(schedule.args)} {json.dumps(schedule.kwargs)}"
+        return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

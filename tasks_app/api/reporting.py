@@ -1,0 +1,146 @@
+"""What a step of an executor outside means for its task, and committing it under the lease it was claimed with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import psycopg
+
+from asyncpoll.contract import Status
+from tasks_app import catalogue, conf
+from tasks_app.api.leases import Lease
+from tasks_app.errors import LeaseLost, NotJson, TaskGone
+from tasks_app.events import emit
+from tasks_app.store import ENDINGS, Change, Leased, Milestone, commit, extend, settled
+from tasks_app.store.pool import Pool, loop_pool
+from tasks_app.worker.milestones import fold
+from tasks_app.worker.outcome import Ending, conclude, release
+
+# Of the milestones a task may have, its end has a place of its own.
+_RESERVED_EVENTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A step as the store will have it. `result` is JSON text."""
+
+    status: Status
+    milestone: Milestone
+    result: str | None
+    error_type: str
+    error_message: str
+    retryable: bool
+
+    @property
+    def is_news(self) -> bool:
+        """False for a RUNNING step that only keeps the lease."""
+        said = self.milestone
+        return said.progress is not None or bool(said.message) or said.data is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a step left its task. `lease_expires_at` None: the attempt is over."""
+
+    status: Status
+    version: int
+    cancel_requested: bool = False
+    lease_expires_at: datetime | None = None
+    repeated: bool = False
+
+
+async def take(lease: Lease, said: Said) -> Standing:
+    """Extend the lease, and commit what was said. Raises LeaseLost once the lease is not theirs, TaskGone, NotJson."""
+    pool = await loop_pool()
+    keep = extend(
+        lease.claim,
+        [lease.task_id],
+        conf.current().LEASE_SECONDS,
+        attempt=lease.attempt,
+        whole=False,
+    )
+    held = await pool.run(keep)
+    if not held:
+        return await _repeat(pool, lease, said)
+    change = _change(held[0], said)
+    if change is None:
+        return Standing(
+            Status.RUNNING, held[0].version, held[0].cancel_requested, held[0].lease_expires_at
+        )
+    return await _commit(pool, lease, held[0], said, change)
+
+
+def _change(held: Leased, said: Said) -> Change | None:
+    """What the step means for its task; None where there is nothing to show."""
+    if said.status is Status.RUNNING:
+        has_room = held.version < conf.current().MAX_EVENTS - _RESERVED_EVENTS
+        news = said.is_news and has_room
+        return Change(held.id, held.attempt, Status.RUNNING, (said.milestone,)) if news else None
+    change = _ending(held, said)
+    return replace(change, milestones=(fold(said.milestone, change.milestones[-1]),))
+
+
+def _ending(held: Leased, said: Said) -> Change:
+    if said.status is Status.PENDING:
+        return release(held)
+    if said.status is Status.CANCELLED:
+        milestone = Milestone(ENDINGS[Status.CANCELLED])
+        return Change(held.id, held.attempt, Status.CANCELLED, (milestone,))
+    ending = Ending(said.result, said.error_type, said.error_message, permanent=not said.retryable)
+    policy = catalogue.retry_policy(held.name)
+    change = conclude(held, ending, policy, cancelled=held.cancel_requested)
+    assert change is not None
+    return change
+
+
+async def _commit(pool: Pool, lease: Lease, held: Leased, said: Said, change: Change) -> Standing:
+    try:
+        committed = await pool.run(commit(lease.claim, [change]))
+    except psycopg.DataError as error:
+        raise NotJson(f"The database can't store this step: {error}; change it.") from None
+    if not committed:
+        return await _repeat(pool, lease, said)
+    status, version = committed[0].status, committed[0].version
+    if not change.ends_attempt:
+        return Standing(status, version, held.cancel_requested, held.lease_expires_at)
+    _tell(held, change)
+    return Standing(status, version, held.cancel_requested)
+
+
+async def _repeat(pool: Pool, lease: Lease, said: Said) -> Standing:
+    """The answer to an end that was heard before. Raises LeaseLost for everything else that comes too late."""
+    now = await pool.run(
+        settled(
+            lease.claim,
+            lease.task_id,
+            lease.attempt,
+            said.status,
+            result=said.result,
+            error_type=said.error_type,
+            error_message=said.error_message,
+        )
+    )
+    if now is None:
+        raise TaskGone(f"Task {lease.task_id} was deleted; stop working on it.")
+    if now.same:
+        return Standing(now.status, now.version, repeated=True)
+    emit("task.fenced", id=lease.task_id, name=now.name, attempt=lease.attempt, status=said.status)
+    raise LeaseLost(
+        f"Attempt {lease.attempt} does not hold task {lease.task_id} any more: its lease ran out, or it ended. Nothing "
+        "was stored; stop working on it."
+    )
+
+
+def _tell(held: Leased, change: Change) -> None:
+    emit(
+        "task.finished",
+        id=held.id,
+        name=held.name,
+        attempt=held.attempt,
+        status=change.status,
+        error_type=change.error_type,
+        error_message=change.error_message,
+        duration_ms=held.ran_seconds * 1000,
+        queue_wait_ms=held.queue_wait_seconds * 1000,
+    )

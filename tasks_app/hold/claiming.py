@@ -1,0 +1,132 @@
+"""One claim: look for work, wait for an offer, look again; and the same claim again is the same tasks again."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from uuid import UUID
+
+from asyncpoll.contract import ClaimOutcome
+from tasks_app import conf, store
+from tasks_app.errors import TooManyHeld
+from tasks_app.events import emit
+from tasks_app.hold.admission import Verdict, admission
+from tasks_app.hold.window import Window, grant
+from tasks_app.owned import owned
+from tasks_app.store import Leased
+from tasks_app.store.pool import Pool
+from tasks_app.wakeup.offers import Claimant
+from tasks_app.wakeup.service import WakeupService, current_service
+from tasks_app.wakeup.topic import Wake
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimAsked:
+    """What an executor asks for: up to `limit` tasks of `queue`, under the id `claim`."""
+
+    claim: UUID
+    queue: str
+    limit: int
+    asked_seconds: float
+    owner: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The tasks that a claim holds. `repeated`: it had been made before, and these are what is left of it."""
+
+    tasks: tuple[Leased, ...]
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimAnswer:
+    """What a claim came to."""
+
+    taken: Taken
+    outcome: ClaimOutcome
+    window: Window
+    held_seconds: float
+
+
+_NOTHING = Taken((), repeated=False)
+_OUTCOMES = {Verdict.SHED: ClaimOutcome.SHED, Verdict.DRAINING: ClaimOutcome.DRAINING}
+
+
+async def claim(asked: ClaimAsked) -> ClaimAnswer:
+    """Claim as `asked` says, held until there is work. Raises TooManyHeld or StoreUnavailable."""
+    service = await current_service()
+    with admission.enter(asked.owner or "", asked.asked_seconds > 0) as verdict:
+        if verdict is Verdict.REFUSE:
+            raise TooManyHeld("This process answers as many requests as it can; try again later.")
+        wanted = asked.asked_seconds if verdict is Verdict.HOLD else 0.0
+        window = grant(wanted, conf.current().MAX_HOLD_SECONDS)
+        started = time.monotonic()
+        taken, why = await _hold(service, asked, window, verdict)
+    answer = ClaimAnswer(taken, _outcome(taken, why, verdict), window, time.monotonic() - started)
+    emit(
+        "claim.answered",
+        queue=asked.queue,
+        outcome=answer.outcome,
+        count=len(taken.tasks),
+        repeated=taken.repeated,
+        held_seconds=answer.held_seconds,
+    )
+    return answer
+
+
+async def _hold(
+    service: WakeupService, asked: ClaimAsked, window: Window, verdict: Verdict
+) -> tuple[Taken, Wake]:
+    if verdict is Verdict.DRAINING:
+        # Tasks that a server hands out while it goes away would be the first to get lost.
+        return _NOTHING, Wake.DRAINING
+    claimant = service.hub.offers.join(asked.queue)
+    try:
+        return await _look_until_found(service, claimant, asked, window.granted_seconds)
+    finally:
+        service.hub.offers.leave(claimant)
+
+
+async def _look_until_found(
+    service: WakeupService, claimant: Claimant, asked: ClaimAsked, granted_seconds: float
+) -> tuple[Taken, Wake]:
+    until = time.monotonic() + granted_seconds
+    while True:
+        async with service.hub.offers.looking:
+            # Owned: a client that hangs up must not cancel a claim half-way.
+            taken = await owned(_take(service.pool, asked))
+        if taken.tasks or taken.repeated:
+            if len(taken.tasks) == asked.limit:
+                service.hub.offers.offer(asked.queue)  # there may be more, for the next in line
+            return taken, Wake.OFFER
+        why = await claimant.woken(until - time.monotonic()) if granted_seconds else Wake.TIMEOUT
+        if why is not Wake.OFFER:
+            return taken, why
+
+
+async def _take(pool: Pool, asked: ClaimAsked) -> Taken:
+    """What this claim holds already, or else what it can get now."""
+    lease = conf.current().LEASE_SECONDS
+    async with pool.transaction() as transaction:
+        await transaction.run(store.lock_claim(asked.claim))
+        found = await transaction.run(store.find_claim(asked.claim))
+        held = found if found is not None else []
+        if found is None:
+            fresh = store.claim(asked.claim, asked.limit, [asked.queue], lease)
+            held = [task.id for task in await transaction.run(fresh)]
+            if not held:
+                return _NOTHING
+            await transaction.run(store.keep_claim(asked.claim, held, lease))
+        leased = await transaction.run(store.extend(asked.claim, held, lease))
+    if found is None:
+        emit("task.claimed", count=len(held), asked=asked.limit)
+    return Taken(tuple(leased), repeated=found is not None)
+
+
+def _outcome(taken: Taken, why: Wake, verdict: Verdict) -> ClaimOutcome:
+    if taken.tasks or taken.repeated:
+        return ClaimOutcome.CLAIMED
+    if why is Wake.DRAINING:
+        return ClaimOutcome.DRAINING
+    return _OUTCOMES.get(verdict, ClaimOutcome.EMPTY)

@@ -1,0 +1,72 @@
+"""`manage.py prunetasks`: delete what ended long ago."""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentTypeError
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from tasks_app import conf
+from tasks_app.store import count_old
+from tasks_app.store.driver import run
+from tasks_app.upkeep import prune_now
+
+_SECONDS = {"": 86_400, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
+
+
+class Command(BaseCommand):
+    """Parses arguments and nothing else."""
+
+    help = (
+        "Delete tasks that ended long ago, with their history, and what is left of tasks and workers that are gone. "
+        "Each batch is a transaction of its own; it can be stopped and run beside others at any time."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the options."""
+        parser.add_argument(
+            "--older-than",
+            type=_seconds,
+            metavar="AGE",
+            help="time since the end: days, or a number with d, h, m or s (ASYNCPOLL['RETENTION_DAYS'])",
+        )
+        parser.add_argument(
+            "--batch", type=_count, help="tasks in one transaction (ASYNCPOLL['PRUNE_BATCH'])"
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="only say how many tasks would be deleted"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Delete, and say what was deleted."""
+        settings = conf.current()
+        older_than = options["older_than"]
+        if older_than is None:
+            older_than = settings.RETENTION_DAYS * _SECONDS["d"]
+            if not older_than:
+                raise CommandError(
+                    "ASYNCPOLL['RETENTION_DAYS'] is 0, which keeps everything; say --older-than AGE."
+                )
+        if options["dry_run"]:
+            self.stdout.write(f"Would delete {run(count_old(older_than)):,} tasks.")
+            return
+        pruned = prune_now(older_than, options["batch"] or settings.PRUNE_BATCH)
+        self.stdout.write(
+            f"Deleted {pruned.tasks:,} tasks in {pruned.batches:,} batches, {pruned.orphans:,} history rows without a "
+            f"task, {pruned.workers:,} worker processes."
+        )
+
+
+def _seconds(text: str) -> float:
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([dhms]?)", text, re.ASCII)
+    if found is None:
+        raise ArgumentTypeError(f"{text!r} is no age; write days, or for example 36h, 90m or 30d")
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 100_000:
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 1 to 100000")
+    return int(text)

@@ -1,0 +1,106 @@
+"""Deletes tasks that ended long ago, and what is left of others, in batches that each commit on their own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from tasks_app import conf
+from tasks_app.events import emit
+from tasks_app.loops import Loop
+from tasks_app.store import Call, prune, prune_orphans, prune_workers
+from tasks_app.store.driver import run
+from tasks_app.store.pool import Pool
+
+_EVERY_SECONDS = 300.0
+# Between two batches, so that a backlog of a million leaves the database to others for most of the time.
+_BREATH_SECONDS = 0.1
+_SECONDS_PER_DAY = 86_400.0
+
+Round = Generator[Call[Any], Any, "Pruned"]
+
+
+@dataclass(slots=True)
+class Pruned:
+    """What a round deleted: `tasks` in so many `batches`, history rows without a task, worker processes."""
+
+    tasks: int = 0
+    batches: int = 0
+    orphans: int = 0
+    workers: int = 0
+
+
+def pruning(older_than_seconds: float, batch: int, alone: bool) -> Round:
+    """One round, as the calls to run one after the other, each in its own transaction; is sent what each gave.
+
+    `alone`: while somebody else prunes, there is nothing to do.
+    """
+    pruned = Pruned()
+    ended = None
+    while True:
+        tasks = yield prune(older_than_seconds, batch, ended, alone)
+        pruned.tasks += tasks.deleted
+        pruned.batches += bool(tasks.deleted)
+        if tasks.deleted < batch:
+            break
+        ended = tasks.cursor
+    after = None
+    while True:
+        orphans = yield prune_orphans(older_than_seconds, batch, after, alone)
+        pruned.orphans += orphans.deleted
+        after = orphans.cursor
+        if after is None:
+            break
+    pruned.workers = yield prune_workers(older_than_seconds)
+    return pruned
+
+
+def prune_now(older_than_seconds: float, batch: int) -> Pruned:
+    """A whole round on Django's own connection, beside whoever else prunes."""
+    calls = pruning(older_than_seconds, batch, alone=False)
+    answer: Any = None
+    while True:
+        try:
+            call = calls.send(answer)
+        except StopIteration as end:
+            return end.value
+        answer = run(call)
+
+
+class Pruning(Loop):
+    """A round every five minutes, with a pause after each batch. RETENTION_DAYS of 0 keeps everything."""
+
+    name = "pruning"
+
+    def __init__(self, pool: Pool) -> None:
+        super().__init__()
+        self._pool = pool
+
+    async def step(self) -> float:
+        """One round."""
+        settings = conf.current()
+        if settings.RETENTION_DAYS:
+            retention = settings.RETENTION_DAYS * _SECONDS_PER_DAY
+            await self._prune(pruning(retention, settings.PRUNE_BATCH, alone=True))
+        return _EVERY_SECONDS
+
+    async def _prune(self, calls: Round) -> None:
+        answer: Any = None
+        while True:
+            try:
+                call = calls.send(answer)
+            except StopIteration as end:
+                pruned: Pruned = end.value
+                break
+            answer = await self._pool.run(call)
+            await asyncio.sleep(_BREATH_SECONDS)
+        if pruned != Pruned():
+            emit(
+                "tasks.pruned",
+                count=pruned.tasks,
+                batches=pruned.batches,
+                orphans=pruned.orphans,
+                workers=pruned.workers,
+            )

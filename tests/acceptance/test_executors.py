@@ -1,0 +1,147 @@
+"""Executors outside this code base, as real processes against a real server. No worker of ours runs anywhere here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.acceptance.processes import ask, server
+from tests.external_tasks import QUEUE
+from tests.holdsite.client import Connection
+from tests.support import aeventually
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "worker.mjs"
+NODE = shutil.which("node")
+needs_node = pytest.mark.skipif(NODE is None, reason="Node.js is not installed here")
+CLAIM = f"/api/v1/queues/{QUEUE}/claim"
+
+
+@contextmanager
+def node_worker(port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """The example worker."""
+    process = subprocess.Popen([str(NODE), str(EXAMPLE), f"http://127.0.0.1:{port}", QUEUE])
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def post(port, path, **body):
+    answer = await ask(port, path, "POST", json.dumps(body).encode())
+    assert answer.status < 300, answer.body
+    return answer.json
+
+
+async def submitted(port, pages, milliseconds):
+    """A task that takes so long per page."""
+    kwargs = {"pages": [f"page {number}" for number in range(pages)], "dpi": milliseconds}
+    return (await post(port, "/api/v1/tasks", task="sample.render", kwargs=kwargs))["task_id"]
+
+
+async def followed(port, task_id, until=lambda answer: not answer["should_continue_polling"]):
+    """Follow a task with held polls; gives every answer."""
+    answers, known = [], 0
+    while not answers or not until(answers[-1]):
+        path = f"/api/v1/tasks/{task_id}/long_poll?client_known_version={known}"
+        answers.append((await ask(port, path)).json)
+        known = answers[-1]["version"]
+    return answers
+
+
+@needs_node
+async def test_a_worker_in_another_language_runs_a_task_that_a_client_waits_for(database_url):
+    """Claim held, progress seen, result answered; SIGTERM ends it cleanly."""
+    with server("daphne", database_url) as (port, _), node_worker(port) as worker:
+        answers = await followed(port, await submitted(port, pages=3, milliseconds=20))
+        assert {"rendered page 0", "rendered page 1"} <= {answer["message"] for answer in answers}
+        assert answers[-1] == {
+            **answers[-1],
+            "status": "SUCCESS",
+            "result": {"rendered": 3},
+            "attempt": 1,
+        }
+        worker.send_signal(signal.SIGTERM)
+        assert await asyncio.to_thread(worker.wait, 10) == 0
+
+
+@needs_node
+async def test_a_cancel_reaches_the_worker_in_another_language(database_url):
+    """With the answer to its next report."""
+    with server("daphne", database_url) as (port, _), node_worker(port):
+        task_id = await submitted(port, pages=1_000, milliseconds=50)
+        await followed(port, task_id, lambda answer: answer["progress"])
+        await post(port, f"/api/v1/tasks/{task_id}/cancel")
+        assert (await followed(port, task_id))[-1]["status"] == "CANCELLED"
+
+
+@needs_node
+async def test_what_a_killed_worker_leaves_is_finished_by_another(database_url):
+    """Its lease runs out, upkeep in the web process gives the task back, and the hint wakes the next claim."""
+    short = {"ASYNCPOLL_LEASE_SECONDS": "1", "ASYNCPOLL_HEARTBEAT_SECONDS": "0.5"}
+    with server("daphne", database_url, **short) as (port, _):
+        with node_worker(port) as first:
+            task_id = await submitted(port, pages=60, milliseconds=20)
+            await followed(port, task_id, lambda answer: answer["progress"])
+            first.kill()
+        with node_worker(port):
+            last = (await followed(port, task_id))[-1]
+    assert (last["status"], last["attempt"], last["result"]) == ("SUCCESS", 2, {"rendered": 60})
+
+
+async def test_a_claim_whose_connection_broke_is_there_for_the_next_request(database_url):
+    """Also from another server process, whatever became of the first."""
+    body = json.dumps({"claim_id": "cut off", "limit": 2, "max_hold_seconds": 25}).encode()
+    with psycopg.connect(database_url, autocommit=True) as database:
+
+        def running():
+            rows = "SELECT id::text FROM tasks_app_task WHERE status = 'RUNNING' ORDER BY id"
+            return [task_id for (task_id,) in database.execute(rows)]
+
+        with server("daphne", database_url) as (port, _):
+            connection = await Connection.open(port)
+            await connection.ask(CLAIM, "POST", body, "Content-Type: application/json\r\n")
+            await _is_held(port)
+            task_id = await submitted(port, pages=1, milliseconds=1)
+            await aeventually(lambda: running() == [task_id])
+            connection.hang_up()
+        with server("daphne", database_url) as (port, _):
+            again = await post(port, CLAIM, **json.loads(body))
+            assert again["repeated"]
+            [task] = again["tasks"]
+            assert (task["task_id"], task["attempt"]) == (task_id, 1)
+            path = f"/api/v1/tasks/{task_id}/steps"
+            ended = await post(
+                port, path, lease_token=task["lease_token"], status="SUCCESS", result=1
+            )
+            assert ended["status"] == "SUCCESS"
+
+
+@pytest.mark.parametrize("kind", ["daphne", "uvicorn", "granian"])
+async def test_a_claim_is_held_and_woken_under_every_server(kind, database_url):
+    """And no thread is spent on it."""
+    with server(kind, database_url) as (port, _):
+        claim = asyncio.ensure_future(
+            post(port, CLAIM, claim_id="held", limit=1, max_hold_seconds=25)
+        )
+        await _is_held(port)
+        task_id = await submitted(port, pages=1, milliseconds=1)
+        answer = await claim
+        assert [task["task_id"] for task in answer["tasks"]] == [task_id]
+        assert answer["hold_duration_ms"] < answer["hold_granted_ms"]
+
+
+async def _is_held(port):
+    async def held():
+        return (await ask(port, "/readyz")).json["held"] == 1
+
+    await aeventually(held)

@@ -1,0 +1,94 @@
+"""Upkeep in real processes: servers alone, and several of everything."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from tasks_app import store
+from tests import sample_tasks
+from tests.acceptance.processes import server, started
+from tests.support import eventually
+
+SCHEDULED = {"DJANGO_SETTINGS_MODULE": "tests.scheduled_settings"}
+
+
+def ask(url: str, statement: str, *params: Any) -> list[tuple[Any, ...]]:
+    """The rows of a statement."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        cursor = connection.execute(statement.encode(), params)
+        return cursor.fetchall() if cursor.description else []
+
+
+def perform(url: str, call: store.Call[Any]) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(call.sql.encode(), call.params)
+
+
+@pytest.mark.parametrize("kind", ["daphne", "uvicorn", "granian"])
+def test_servers_alone_look_after_the_table(kind: str, database_url: str) -> None:
+    """Expired leases, due tasks, schedules and old tasks: there is no worker of ours in this fleet."""
+    died, old, due = (sample_tasks.add.prepare([number], {}) for number in range(3))
+    perform(database_url, store.enqueue([died]))
+    perform(database_url, store.claim(uuid4(), 1, None, 15.0))
+    perform(database_url, store.enqueue([old, due]))
+    perform(database_url, store.cancel(old.id))
+    ask(
+        database_url,
+        "UPDATE tasks_app_task SET finished_at = CASE WHEN id = %s THEN now() - interval '31 days' END, "
+        "lease_expires_at = CASE WHEN id = %s THEN now() - interval '1 min' END, ready = false",
+        old.id,
+        died.id,
+    )
+    with server(kind, database_url, **SCHEDULED):
+        eventually(lambda: ask(database_url, "SELECT 1 FROM tasks_app_task WHERE failures = 1"))
+        eventually(
+            lambda: ask(
+                database_url, "SELECT 1 FROM tasks_app_task WHERE ready AND id = %s", due.id
+            )
+        )
+        eventually(
+            lambda: not ask(database_url, "SELECT 1 FROM tasks_app_task WHERE id = %s", old.id)
+        )
+        eventually(
+            lambda: ask(database_url, "SELECT 1 FROM tasks_app_task WHERE name = 'scheduled.tick'")
+        )
+
+
+def test_each_tick_is_run_once_by_servers_and_workers_of_which_one_is_killed(
+    database_url: str,
+) -> None:
+    """The others go on with the next tick; no two of them ever run the same one."""
+
+    def ticks() -> list[Any]:
+        rows = ask(
+            database_url,
+            "SELECT run_at FROM tasks_app_task WHERE name = 'scheduled.tick' ORDER BY run_at",
+        )
+        return [run_at for (run_at,) in rows]
+
+    with (
+        server("daphne", database_url, **SCHEDULED),
+        started(["manage.py", "runworker"], database_url, **SCHEDULED) as doomed,
+        started(["manage.py", "runworker"], database_url, **SCHEDULED),
+    ):
+        eventually(lambda: len(ask(database_url, "SELECT 1 FROM tasks_app_workerprocess")) == 2)
+        before = len(ticks())
+        eventually(lambda: len(ticks()) >= before + 3)
+        os.kill(doomed.pid, signal.SIGKILL)
+        before = len(ticks())
+        eventually(lambda: len(ticks()) >= before + 3)
+        eventually(
+            lambda: ask(
+                database_url,
+                "SELECT 1 FROM tasks_app_task WHERE status = 'SUCCESS' AND result = '\"tock\"'",
+            )
+        )
+    made = ticks()
+    assert len(set(made)) == len(made)
+    assert {moment.microsecond for moment in made} == {0}
