@@ -342,7 +342,8 @@ async def _hammer(port: int) -> list[str]:
     while "refused" not in endings:
         try:
             connection = await Connection.open(port)
-        except ConnectionRefusedError:
+        except ConnectionError:
+            # Refused, or reset by the kernel in the moment of closing: it never was a connection.
             endings.append("refused")
             continue
         try:

@@ -79,7 +79,7 @@ class Up:
         children = (
             psutil.Process(self.process.pid).children() if self.process.poll() is None else []
         )
-        return next((child for child in children if lives(child) and word in child.cmdline()), None)
+        return next((child for child in children if word in words_of(child)), None)
 
     def stop(self, number: int = signal.SIGINT) -> int:
         """Send a signal and return the exit code."""
@@ -91,6 +91,14 @@ class Up:
         """Whatever the test left running."""
         if self.process.poll() is None:
             self.stop()
+
+
+def words_of(process: psutil.Process) -> list[str]:
+    """Its command line; nothing of one that has ended, reaped or not."""
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
 
 
 def lives(process: psutil.Process) -> bool:
