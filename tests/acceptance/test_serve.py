@@ -337,14 +337,20 @@ class TestDraining:
             assert await asyncio.to_thread(served.process.wait, 10) == 0
 
 
+# A connection that the kernel completed between the last accept and the close of its port: a reset, and a known gap.
+RESET_WHILE_CONNECTING = "reset while connecting"
+
+
 async def _hammer(port: int) -> list[str]:
     endings: list[str] = []
     while "refused" not in endings:
         try:
             connection = await Connection.open(port)
-        except ConnectionError:
-            # Refused, or reset by the kernel in the moment of closing: it never was a connection.
+        except ConnectionRefusedError:
             endings.append("refused")
+            continue
+        except ConnectionResetError:
+            endings.append(RESET_WHILE_CONNECTING)
             continue
         try:
             answer = await connection.get("/plain")
@@ -380,7 +386,7 @@ class TestSeveralProcesses:
         assert not others.done()
         others.cancel()
 
-    async def test_sigterm_drains_all_children_without_a_reset(self) -> None:
+    async def test_sigterm_drains_all_children_and_resets_no_connection_that_asked(self) -> None:
         """Held requests of each child get their answer, and the parent ends with 0."""
         with serving("daphne", "--processes", "2") as served:
             async with connections(served.port, 60) as connected:
@@ -394,7 +400,8 @@ class TestSeveralProcesses:
                 assert {(a.status, a.closes) for a in answers} == {(200, True)}
                 assert {await connection.ending() for connection in connected} == {"eof"}
                 endings = [end for client in await asyncio.gather(*hammering) for end in client]
-                assert set(endings) == {"answered", "refused"}
+                # Seen once here: the gap is open for each child, and nothing that was asked on a connection is lost in it.
+                assert set(endings) - {RESET_WHILE_CONNECTING} == {"answered", "refused"}
             assert await asyncio.to_thread(served.process.wait, 10) == 0
             assert not any(psutil.pid_exists(child) for child in children)
 
