@@ -6,104 +6,18 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from uuid import UUID
 
-import psutil
-import psycopg
 import pytest
 
-from tasks_app import store
-from tasks_app.tasks import Task
 from tests import sample_tasks
+from tests.acceptance.workers import ROOT, Queue, children, runworker
 from tests.support import eventually
-
-ROOT = Path(__file__).resolve().parents[2]
-LEASES = {"ASYNCPOLL_LEASE_SECONDS": "1.5", "ASYNCPOLL_HEARTBEAT_SECONDS": "0.3"}
-
-
-@dataclass(slots=True)
-class Queue:
-    """The tasks of a database that worker processes use, seen from outside."""
-
-    url: str
-
-    def enqueue(self, task: Task[..., Any], *args: Any) -> UUID:
-        """Store a task and tell the workers."""
-        new = task.prepare(args, {})
-        self._run(store.enqueue([new]))
-        self._run(store.notify([new.queue]))
-        return new.id
-
-    def ask(self, statement: str, *params: Any) -> list[tuple[Any, ...]]:
-        """The rows of a statement."""
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            return connection.execute(statement.encode(), params).fetchall()
-
-    def state(self, task_id: UUID) -> tuple[Any, ...]:
-        """Status, attempt, failures, result."""
-        ((*state,),) = self.ask(
-            "SELECT status, attempt, failures, result FROM tasks_app_task WHERE id = %s", task_id
-        )
-        return tuple(state)
-
-    def kinds(self, task_id: UUID) -> list[str]:
-        """What happened to the task."""
-        rows = self.ask(
-            "SELECT kind FROM tasks_app_taskevent WHERE task_id = %s ORDER BY version", task_id
-        )
-        return [kind for (kind,) in rows]
-
-    def workers(self) -> set[int]:
-        """The process ids of the workers that have not ended."""
-        rows = self.ask("SELECT pid FROM tasks_app_workerprocess WHERE stopped_at IS NULL")
-        return {pid for (pid,) in rows}
-
-    def _run(self, call: store.Call[Any]) -> None:
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute(call.sql.encode(), call.params)
 
 
 @pytest.fixture
 def queue(database_url: str) -> Queue:
     return Queue(database_url)
-
-
-@contextmanager
-def runworker(queue: Queue, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker process that is up. Whatever is left of it at the end is killed."""
-    before = queue.workers()
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "runworker", *arguments],
-        cwd=ROOT,
-        env={
-            **os.environ,
-            **LEASES,
-            "DATABASE_URL": queue.url,
-            "DJANGO_SETTINGS_MODULE": "tests.settings",
-        },
-    )
-    try:
-        eventually(lambda: process.poll() is not None or queue.workers() - before)
-        assert process.poll() is None, "runworker ended at once"
-        yield process
-    finally:
-        family = [process.pid, *(child.pid for child in _children(process))]
-        for pid in family:
-            if psutil.pid_exists(pid):
-                os.kill(pid, signal.SIGKILL)
-        process.wait()
-
-
-def _children(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    try:
-        return psutil.Process(process.pid).children()
-    except psutil.NoSuchProcess:
-        return []
 
 
 def lines(path: Path) -> list[str]:
@@ -195,10 +109,10 @@ def test_each_of_several_processes_is_restarted_when_it_dies(queue):
     """Under one parent, which ends them all."""
     with runworker(queue, "--processes", "2") as parent:
         eventually(lambda: len(queue.workers()) == 2)
-        first, second = (child.pid for child in _children(parent))
+        first, second = (child.pid for child in children(parent))
         os.kill(first, signal.SIGKILL)
         eventually(lambda: len(queue.workers()) == 3)
-        assert second in {child.pid for child in _children(parent)}
+        assert second in {child.pid for child in children(parent)}
         task = queue.enqueue(sample_tasks.add, 1)
         eventually(lambda: queue.state(task)[0] == "SUCCESS")
         parent.terminate()
@@ -212,20 +126,20 @@ def test_a_ctrl_c_in_the_terminal_is_one_signal_and_not_two(queue, tmp_path):
     with runworker(queue, "--processes", "2") as parent:
         task = queue.enqueue(sample_tasks.leave_mark, str(mark), 1.0)
         eventually(lambda: lines(mark))
-        for pid in [parent.pid, *(child.pid for child in _children(parent))]:
+        for pid in [parent.pid, *(child.pid for child in children(parent))]:
             os.kill(pid, signal.SIGINT)
         assert parent.wait(20) == 0
     assert queue.state(task) == ("SUCCESS", 1, 0, 1)
 
 
-def test_children_whose_parent_was_killed_end_by_themselves(queue):
+def testchildren_whose_parent_was_killed_end_by_themselves(queue):
     """Nobody would restart or stop them."""
     with runworker(queue, "--processes", "2") as parent:
         eventually(lambda: len(queue.workers()) == 2)
-        children = _children(parent)
+        family = children(parent)
         parent.kill()
         eventually(lambda: not queue.workers())
-        eventually(lambda: not any(child.is_running() for child in children))
+        eventually(lambda: not any(child.is_running() for child in family))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from asyncpoll.demo import dependency_report
 from tasks_app import store
 from tests import sample_tasks
-from tests.acceptance.test_runworker import Queue, runworker
+from tests.acceptance.workers import Queue, runworker
 from tests.support import eventually
 
 

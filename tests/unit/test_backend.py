@@ -11,7 +11,7 @@ from django.test import override_settings
 from tasks_app.backend import TasksBackend, Terms, parse_terms
 from tasks_app.compat import InvalidTask, InvalidTaskBackend, task_backends
 from tests import framework_tasks
-from tests.conftest import ROOT
+from tests.databases import ROOT
 
 BACKEND = "tasks_app.backend.TasksBackend"
 

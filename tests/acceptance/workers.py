@@ -1,0 +1,108 @@
+"""`manage.py runworker` as a real process, and the tasks of its database seen from outside."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import psutil
+import psycopg
+
+from tasks_app import store
+from tasks_app.tasks import Task
+from tests.support import eventually
+
+ROOT = Path(__file__).resolve().parents[2]
+LEASES = {"ASYNCPOLL_LEASE_SECONDS": "1.5", "ASYNCPOLL_HEARTBEAT_SECONDS": "0.3"}
+
+
+@dataclass(slots=True)
+class Queue:
+    """The tasks of a database that worker processes use, seen from outside."""
+
+    url: str
+
+    def enqueue(self, task: Task[..., Any], *args: Any) -> UUID:
+        """Store a task and tell the workers."""
+        new = task.prepare(args, {})
+        self._run(store.enqueue([new]))
+        self._run(store.notify([new.queue]))
+        return new.id
+
+    def ask(self, statement: str, *params: Any) -> list[tuple[Any, ...]]:
+        """The rows of a statement."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            return connection.execute(statement.encode(), params).fetchall()
+
+    def state(self, task_id: UUID) -> tuple[Any, ...]:
+        """Status, attempt, failures, result."""
+        ((*state,),) = self.ask(
+            "SELECT status, attempt, failures, result FROM tasks_app_task WHERE id = %s", task_id
+        )
+        return tuple(state)
+
+    def kinds(self, task_id: UUID) -> list[str]:
+        """What happened to the task."""
+        rows = self.ask(
+            "SELECT kind FROM tasks_app_taskevent WHERE task_id = %s ORDER BY version", task_id
+        )
+        return [kind for (kind,) in rows]
+
+    def workers(self) -> set[int]:
+        """The process ids of the workers that have not ended."""
+        rows = self.ask("SELECT pid FROM tasks_app_workerprocess WHERE stopped_at IS NULL")
+        return {pid for (pid,) in rows}
+
+    def _run(self, call: store.Call[Any]) -> None:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(call.sql.encode(), call.params)
+
+
+@contextmanager
+def runworker(
+    queue: Queue, *arguments: str, log: Path | None = None, **environment: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker process that is up, with short leases. It writes to the end of `log`, if there is one.
+
+    Whatever is left of it at the end is killed.
+    """
+    before = queue.workers()
+    with log.open("ab") if log else nullcontext() as output:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "runworker", *arguments],
+            cwd=ROOT,
+            env={
+                **os.environ,
+                **LEASES,
+                "DATABASE_URL": queue.url,
+                "DJANGO_SETTINGS_MODULE": "tests.settings",
+                **environment,
+            },
+            stderr=output,
+        )
+    try:
+        eventually(lambda: process.poll() is not None or queue.workers() - before)
+        assert process.poll() is None, "runworker ended at once"
+        yield process
+    finally:
+        family = [process.pid, *(child.pid for child in children(process))]
+        for pid in family:
+            if psutil.pid_exists(pid):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+
+
+def children(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """The processes that it has started and that still are."""
+    try:
+        return psutil.Process(process.pid).children()
+    except psutil.NoSuchProcess:
+        return []
