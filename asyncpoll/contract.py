@@ -55,6 +55,7 @@ class Problem(StrEnum):
     UNKNOWN_TASK_TYPE = "/problems/unknown-task-type"
     INVALID_ARGUMENTS = "/problems/invalid-arguments"
     OUT_OF_BOUNDS = "/problems/out-of-bounds"
+    IDEMPOTENCY_KEY_REUSED = "/problems/idempotency-key-reused"
     TASK_NOT_FOUND = "/problems/task-not-found"
     TASK_GONE = "/problems/task-gone"
     LEASE_LOST = "/problems/lease-lost"
@@ -81,6 +82,7 @@ _TITLES: Final = {
     Problem.UNKNOWN_TASK_TYPE: "No such task can be submitted",
     Problem.INVALID_ARGUMENTS: "The arguments do not fit the task",
     Problem.OUT_OF_BOUNDS: "More was asked for than the task allows",
+    Problem.IDEMPOTENCY_KEY_REUSED: "The idempotency key stands for another request",
     Problem.TASK_NOT_FOUND: "No such task",
     Problem.TASK_GONE: "The task was deleted",
     Problem.LEASE_LOST: "The lease has ended",

@@ -68,6 +68,10 @@ class BadParameter(TasksError):
         super().__init__(f"{parameter} is {shown!r}; it {rule}.")
 
 
+class KeyReused(TasksError):
+    """An idempotency key came with another body than the first time."""
+
+
 class TaskNotFound(TasksError):
     """No task has that id, or it belongs to somebody else: the two can't be told apart."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -11,6 +10,12 @@ from asyncpoll.contract import Outcome, Problem
 from tasks_app import conf
 from tasks_app.api.guard import api_view, parse_task_id
 from tasks_app.api.identity import Identity, caller
+from tasks_app.api.preferences import (
+    matches_any,
+    preferred_wait,
+    tagged_versions,
+    wait_applied,
+)
 from tasks_app.api.query import single
 from tasks_app.api.representation import etag, hold_answer, task_resource
 from tasks_app.api.responses import answer, prepared, problem
@@ -21,10 +26,6 @@ from tasks_app.wakeup.reader import Cause
 
 # A shorter hold is short polling by another name.
 _HOLD_SECONDS = 0.2
-_ENTITY_TAG = re.compile(r'(?:W/)?"v([0-9]{1,18})"')
-_PREFER_WAIT = re.compile(
-    r'(?:^|[,;])\s*wait\s*=\s*"?([0-9]+(?:\.[0-9]+)?)"?\s*(?=$|[,;])', re.IGNORECASE
-)
 
 
 @api_view("GET", "HEAD", scope="read")
@@ -58,18 +59,19 @@ async def status(request: HttpRequest, task_id: str, identity: Identity) -> Http
 async def task(request: HttpRequest, task_id: str, identity: Identity) -> HttpResponse:
     """GET …/tasks/{id}: the task. With `Prefer: wait=N` and `If-None-Match`, held until it changes: 304 if it did not."""
     identifier = parse_task_id(task_id, identity)
-    known = _entity_tag_version(request)
-    preferred = _preferred_wait(request)
-    held = await wait(
-        Wait(identifier, known or 0, preferred if known and preferred else 0.0, identity.owner)
-    )
-    limited = _limited(request, identity, held, known or 0)
+    tagged = tagged_versions(request)
+    # Of several versions, none can be waited for.
+    known = next(iter(tagged)) if len(tagged) == 1 else 0
+    preferred = preferred_wait(request)
+    asked = preferred if known and preferred else 0.0
+    held = await wait(Wait(identifier, known, asked, identity.owner))
+    limited = _limited(request, identity, held, known)
     if limited is not None:
         return limited
     headers: dict[str, Any] = {"ETag": etag(held.row)}
     if preferred is not None:
-        headers["Preference_Applied"] = f"wait={held.window.granted_seconds:.0f}"
-    if known == held.row.version:
+        headers["Preference_Applied"] = wait_applied(held.window)
+    if held.row.version in tagged or matches_any(request):
         return answer(None, 304, **headers)
     return answer(task_resource(held.row, held.result), **headers)
 
@@ -106,17 +108,3 @@ def _seconds(request: HttpRequest, name: str) -> float:
     text = single(request, name)
     seconds = conf.current().MAX_HOLD_SECONDS if text is None else parse_seconds(text, name)
     return 0.0 if request.method == "HEAD" else seconds
-
-
-def _entity_tag_version(request: HttpRequest) -> int | None:
-    """The version in If-None-Match; a tag that is not ours matches nothing."""
-    match = _ENTITY_TAG.fullmatch(request.META.get("HTTP_IF_NONE_MATCH", "").strip())
-    return int(match[1]) if match else None
-
-
-def _preferred_wait(request: HttpRequest) -> float | None:
-    """Seconds in `Prefer: wait=N` (RFC 7240); a preference that can't be read is ignored, as the RFC says."""
-    match = _PREFER_WAIT.search(request.META.get("HTTP_PREFER", ""))
-    if match is None or request.method == "HEAD":
-        return None
-    return float(match[1])

@@ -14,15 +14,17 @@ from ninja.parser import Parser
 from asyncpoll.contract import JSON_MEDIA_TYPE, Problem
 from tasks_app import conf
 from tasks_app.api.guard import parse_task_id, problem_for
+from tasks_app.api.idempotency import read_key
 from tasks_app.api.identity import identify, poll_ticket, require
+from tasks_app.api.preferences import preferred_wait, wait_applied
 from tasks_app.api.representation import etag, task_resource
 from tasks_app.api.responses import ProblemRaised, answer, problem
 from tasks_app.api.submission import Submission, prepare
+from tasks_app.api.submitting import submit_task
 from tasks_app.errors import GoingAway, TaskNotFound, TasksError
 from tasks_app.hold.admission import admission
 from tasks_app.owned import owned
-from tasks_app.store import Snapshot, cancel, enqueue, read
-from tasks_app.store.announcer import announcer
+from tasks_app.store import Snapshot, cancel, read
 from tasks_app.store.pool import loop_pool
 
 _logger = logging.getLogger("django.request")
@@ -76,19 +78,27 @@ api = NinjaAPI(
 
 @api.post("/tasks", url_name="submit")
 async def submit(request: HttpRequest, submission: Submission) -> HttpResponse:
-    """Store a task. 202 with its Location."""
+    """Store a task. 202 with its Location; 200 where it is over already, or an idempotency key has made it before."""
     identity = await identify(request)
     require(identity, "submit")
     if admission.draining:
         raise GoingAway("This server is going away and takes no new work; try again, elsewhere.")
-    new = prepare(submission, identity.owner or "")
-    row = await owned(_enqueue(new))
+    owner = identity.owner or ""
+    new, key = prepare(submission, owner), read_key(request, owner)
+    preferred = preferred_wait(request)
+    made = await submit_task(new, key, preferred or 0.0)
+    headers: dict[str, str] = {"Location": f"{request.path.rstrip('/')}/{made.row.id}"}
+    if preferred is not None:
+        headers["Preference_Applied"] = wait_applied(made.window)
+    if made.is_replayed:
+        headers["Idempotent_Replayed"] = "true"
+    if not made.row.is_terminal:
+        headers["Retry_After"] = "1"
     return answer(
-        {**task_resource(row), "poll_ticket": poll_ticket(row.id)},
-        202,
-        Location=f"{request.path.rstrip('/')}/{row.id}",
-        Retry_After="1",
-        ETag=etag(row),
+        {**task_resource(made.row, made.result), "poll_ticket": poll_ticket(made.row.id)},
+        200 if made.is_replayed or made.row.is_terminal else 202,
+        ETag=etag(made.row),
+        **headers,
     )
 
 
@@ -130,14 +140,6 @@ def on_fault(request: HttpRequest, fault: Exception) -> HttpResponse:
         500,
         "The request failed here, not because of what you sent; the log says why.",
     )
-
-
-async def _enqueue(new: Any) -> Snapshot:
-    pool = await loop_pool()
-    await pool.run(enqueue([new]))
-    if new.is_due:
-        announcer.announce(new.queue)
-    return (await pool.run(read([new.id])))[new.id]
 
 
 async def _cancel(task_id: Any, owner: str | None) -> Snapshot:

@@ -2,9 +2,18 @@
 
 from tasks_app.models.claim import Claim
 from tasks_app.models.event import TaskEvent
+from tasks_app.models.idempotency import IdempotencyKey
 from tasks_app.models.schedule import Schedule
 from tasks_app.models.step import StepRecord
 from tasks_app.models.task import Task
 from tasks_app.models.worker import WorkerProcess
 
-__all__ = ["Claim", "Schedule", "StepRecord", "Task", "TaskEvent", "WorkerProcess"]
+__all__ = [
+    "Claim",
+    "IdempotencyKey",
+    "Schedule",
+    "StepRecord",
+    "Task",
+    "TaskEvent",
+    "WorkerProcess",
+]

@@ -36,7 +36,7 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "tasks.pruned": (
             INFO,
             "Deleted %(count)s old tasks in %(batches)s batches, %(orphans)s history rows without a task, "
-            "%(workers)s old worker processes",
+            "%(workers)s old worker processes, %(keys)s old idempotency keys",
         ),
         "schedule.ticked": (INFO, "Schedule %(name)s ticked %(late_seconds).3f s ago: task %(id)s"),
         "schedule.strange": (

@@ -5,6 +5,7 @@ caller's transaction), `Pool.run` on the process's async pool.
 """
 
 from tasks_app.store.call import Call
+from tasks_app.store.idempotency import Kept, keep_key, prune_keys
 from tasks_app.store.leases import (
     Leased,
     Settled,
@@ -46,6 +47,7 @@ from tasks_app.store.verbs import (
     commit,
     delete,
     enqueue,
+    enqueue_seen,
     heartbeat,
     new_epoch,
     notify,
@@ -68,6 +70,7 @@ __all__ = [
     "Claimed",
     "Committed",
     "DeclaredSchedule",
+    "Kept",
     "Leased",
     "Milestone",
     "NewTask",
@@ -86,10 +89,12 @@ __all__ = [
     "declare_schedules",
     "delete",
     "enqueue",
+    "enqueue_seen",
     "extend",
     "find_claim",
     "heartbeat",
     "keep_claim",
+    "keep_key",
     "keep_schedules",
     "lock_claim",
     "new_epoch",
@@ -98,6 +103,7 @@ __all__ = [
     "ping",
     "promote",
     "prune",
+    "prune_keys",
     "prune_orphans",
     "prune_workers",
     "read",

@@ -167,3 +167,25 @@ def snapshot(row: tuple[Any, ...]) -> Snapshot:
     """A row of `read.sql` as a Snapshot."""
     identity, name, queue, owner, status, *rest = row
     return Snapshot(identity, name, queue, owner, _STATUSES[status], *rest)
+
+
+def first_snapshot(new: NewTask, created_at: datetime) -> Snapshot:
+    """A task as it was stored, before anybody touched it."""
+    return Snapshot(
+        id=new.id,
+        name=new.name,
+        queue=new.queue,
+        owner=new.owner,
+        status=Status.PENDING,
+        version=1,
+        progress=None,
+        message="",
+        attempt=0,
+        error_type="",
+        error_message="",
+        stalled=False,
+        cancel_requested=False,
+        created_at=created_at,
+        started_at=None,
+        finished_at=None,
+    )

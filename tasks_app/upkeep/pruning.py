@@ -10,7 +10,7 @@ from typing import Any
 from tasks_app import conf
 from tasks_app.events import emit
 from tasks_app.loops import Loop
-from tasks_app.store import Call, prune, prune_orphans, prune_workers
+from tasks_app.store import Call, prune, prune_keys, prune_orphans, prune_workers
 from tasks_app.store.driver import run
 from tasks_app.store.pool import Pool
 
@@ -24,12 +24,24 @@ Round = Generator[Call[Any], Any, "Pruned"]
 
 @dataclass(slots=True)
 class Pruned:
-    """What a round deleted: `tasks` in so many `batches`, history rows without a task, worker processes."""
+    """What a round deleted: `tasks` in so many `batches`, history rows without a task, worker processes,
+    idempotency keys."""
 
     tasks: int = 0
     batches: int = 0
     orphans: int = 0
     workers: int = 0
+    keys: int = 0
+
+
+def expiring(batch: int, alone: bool) -> Round:
+    """What has an end of its own, however long tasks are kept: idempotency keys."""
+    pruned = Pruned()
+    while True:
+        keys = yield prune_keys(batch, alone)
+        pruned.keys += keys
+        if keys < batch:
+            return pruned
 
 
 def pruning(older_than_seconds: float, batch: int, alone: bool) -> Round:
@@ -37,7 +49,7 @@ def pruning(older_than_seconds: float, batch: int, alone: bool) -> Round:
 
     `alone`: while somebody else prunes, there is nothing to do.
     """
-    pruned = Pruned()
+    pruned = yield from expiring(batch, alone)
     ended = None
     while True:
         tasks = yield prune(older_than_seconds, batch, ended, alone)
@@ -70,7 +82,7 @@ def prune_now(older_than_seconds: float, batch: int) -> Pruned:
 
 
 class Pruning(Loop):
-    """A round every five minutes, with a pause after each batch. RETENTION_DAYS of 0 keeps everything."""
+    """A round every five minutes, with a pause after each batch. RETENTION_DAYS of 0 keeps all tasks."""
 
     name = "pruning"
 
@@ -81,9 +93,10 @@ class Pruning(Loop):
     async def step(self) -> float:
         """One round."""
         settings = conf.current()
-        if settings.RETENTION_DAYS:
-            retention = settings.RETENTION_DAYS * _SECONDS_PER_DAY
-            await self._prune(pruning(retention, settings.PRUNE_BATCH, alone=True))
+        retention, batch = settings.RETENTION_DAYS * _SECONDS_PER_DAY, settings.PRUNE_BATCH
+        await self._prune(
+            pruning(retention, batch, alone=True) if retention else expiring(batch, alone=True)
+        )
         return _EVERY_SECONDS
 
     async def _prune(self, calls: Round) -> None:
@@ -103,4 +116,5 @@ class Pruning(Loop):
                 batches=pruned.batches,
                 orphans=pruned.orphans,
                 workers=pruned.workers,
+                keys=pruned.keys,
             )

@@ -5,23 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections.abc import AsyncIterator
 
-import httpx
 import pytest
 
 from asyncpoll.contract import Status
-from tasks_app.api.identity import Identity, poll_ticket
+from tasks_app.api.identity import poll_ticket
 from tasks_app.hold.admission import admission
-from tasks_app.hold.shortpolls import short_polls
 from tasks_app.models.task import new_task_id
-from tasks_app.serving.handler import get_asgi_application
-from tasks_app.store import NewTask, enqueue, step
+from tasks_app.store import step
 from tasks_app.tasks import task
+from tests.integration.api_support import API, count_tasks, is_problem, mapped, stored
 from tests.support import aeventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
-API = "/api/v1"
 
 
 @task(name="api.echo", expose=True)
@@ -36,50 +32,9 @@ def hidden() -> None:
 
 
 @pytest.fixture
-async def client(service) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the whole application, in this process."""
-    short_polls._buckets.clear()
-    transport = httpx.ASGITransport(get_asgi_application(), client=("127.0.0.1", 50_000))
-    async with httpx.AsyncClient(
-        transport=transport, base_url="http://localhost", timeout=40
-    ) as made:
-        yield made
-
-
-@pytest.fixture
 async def task_id(service) -> uuid.UUID:
     """A PENDING task that no worker takes."""
     return await stored(service)
-
-
-async def stored(service, **changes):
-    facts = {
-        "id": new_task_id(),
-        "name": "sample.add",
-        "queue": "outside",
-        "owner": "",
-        "priority": 0,
-        "args": "[]",
-        "kwargs": "{}",
-        "max_attempts": 3,
-        "timeout_seconds": 600.0,
-    }
-    task = NewTask(**{**facts, **changes})
-    await service.pool.run(enqueue([task]))
-    return task.id
-
-
-def is_problem(response, status, kind, parameter=None):
-    """Is it a clear problem document?"""
-    assert response.status_code == status, response.text
-    assert response.headers["content-type"] == "application/problem+json"
-    document = response.json()
-    assert document["type"] == f"/problems/{kind}"
-    assert document["status"] == status
-    assert len(document["detail"]) > 20
-    assert "Traceback" not in response.text
-    assert document.get("parameter") == parameter
-    return document["detail"]
 
 
 class TestLongPoll:
@@ -290,7 +245,7 @@ class TestIds:
 
     async def test_unknown_and_foreign_ids_get_the_same_404(self, client, service, settings, route):
         """Their bodies differ in the id alone."""
-        settings.ASYNCPOLL = {**settings.ASYNCPOLL, "AUTHENTICATE": f"{__name__}.authenticate"}
+        mapped(settings)
         foreign, unknown = await stored(service, owner="alice"), new_task_id()
         headers = {"Authorization": "Test bob"}
         details = [
@@ -380,6 +335,17 @@ class TestStatusAndTask:
             'W/"v2"',
             2,
         )
+
+    @pytest.mark.parametrize(
+        ("tags", "status"),
+        [('W/"v1"', 304), ('"v1"', 304), ('"other", W/"v1"', 304), ("*", 304), ('W/"v2"', 200)]
+        + [("nonsense", 200), ('W/"v01x"', 200), (",,,", 200), ('W/"v2",W/"v3"', 200)],
+    )
+    async def test_any_tag_of_the_present_version_matches(self, client, task_id, tags, status):
+        """A list, a star, and what is no tag of ours."""
+        headers = {"If-None-Match": tags}
+        response = await client.get(f"{API}/tasks/{task_id}", headers=headers)
+        assert (response.status_code, response.headers["etag"]) == (status, 'W/"v1"')
 
     async def test_the_task_itself_shows_its_times(self, client, task_id):
         """RFC 3339, in UTC."""
@@ -593,7 +559,7 @@ class TestWhoMay:
 
     async def test_a_project_maps_its_own_requests(self, client, service, settings):
         """Owner and scopes."""
-        settings.ASYNCPOLL = {**settings.ASYNCPOLL, "AUTHENTICATE": f"{__name__}.authenticate"}
+        mapped(settings)
         mine = await stored(service, owner="alice")
         headers = {"Authorization": "Test alice read"}
         assert (await client.get(f"{API}/tasks/{mine}", headers=headers)).status_code == 200
@@ -601,15 +567,6 @@ class TestWhoMay:
             await client.post(f"{API}/tasks/{mine}/cancel", headers=headers), 403, "forbidden"
         )
         assert "'cancel'" in detail
-
-
-async def authenticate(request):
-    """`Authorization: Test <owner> [scope…]`."""
-    kind, _, rest = request.headers.get("Authorization", "").partition(" ")
-    owner, *scopes = rest.split()
-    if kind != "Test":
-        return None
-    return Identity(owner, frozenset(scopes) or frozenset({"read", "submit", "cancel"}))
 
 
 class TestAround:
@@ -681,10 +638,3 @@ class TestAround:
         refused = await client.post(f"{API}/tasks", json={"task": "sample.add", "kwargs": {"a": 1}})
         assert "going away" in is_problem(refused, 503, "unavailable")
         assert refused.headers["retry-after"] == "1"
-
-
-async def count_tasks() -> int:
-    """How many tasks there are."""
-    from tasks_app.models import Task
-
-    return await Task.objects.acount()

@@ -55,7 +55,7 @@ class Command(BaseCommand):
         pruned = prune_now(older_than, options["batch"] or settings.PRUNE_BATCH)
         self.stdout.write(
             f"Deleted {pruned.tasks:,} tasks in {pruned.batches:,} batches, {pruned.orphans:,} history rows without a "
-            f"task, {pruned.workers:,} worker processes."
+            f"task, {pruned.workers:,} worker processes, {pruned.keys:,} idempotency keys."
         )
 
 

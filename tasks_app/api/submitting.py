@@ -1,0 +1,77 @@
+"""Storing a submission, once per idempotency key, and waiting for its end where that was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from tasks_app.api.idempotency import Key
+from tasks_app.errors import KeyReused, TaskGone, TaskNotFound, TasksError
+from tasks_app.hold.waiting import Wait, wait
+from tasks_app.hold.window import Window
+from tasks_app.owned import owned
+from tasks_app.store import NewTask, Snapshot, enqueue_seen, keep_key
+from tasks_app.store.announcer import announcer
+from tasks_app.store.pool import loop_pool
+
+_NOT_HELD = Window(0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What a submission came to. `result` is JSON text; `is_replayed`: its key had made the task before."""
+
+    row: Snapshot
+    result: str | None = None
+    window: Window = _NOT_HELD
+    is_replayed: bool = False
+
+
+async def submit_task(new: NewTask, key: Key | None, wait_seconds: float) -> Submitted:
+    """Store `new`, or find what its key has made, and wait for the end. Raises KeyReused, TaskGone, StoreUnavailable."""
+    stored = await owned(_store(new, key))
+    if isinstance(stored, UUID):
+        return await _replayed(stored, new.owner, wait_seconds)
+    if not wait_seconds:
+        return Submitted(stored)
+    try:
+        return await _waited(stored.id, new.owner, wait_seconds)
+    except TasksError:
+        # It is stored, whatever became of the wait: an error would have it submitted again.
+        return Submitted(stored)
+
+
+async def _store(new: NewTask, key: Key | None) -> Snapshot | UUID:
+    """The task as it was stored, or the id of the one that the key has made before."""
+    pool = await loop_pool()
+    if key is None:
+        row = await pool.run(enqueue_seen(new))
+    else:
+        async with pool.transaction() as transaction:
+            kept = await transaction.run(keep_key(key.id, key.request, new.id))
+            if kept.request != key.request:
+                raise KeyReused(
+                    "This Idempotency-Key came with another body before; send that body, or a new key."
+                )
+            if kept.task_id != new.id:
+                return kept.task_id
+            row = await transaction.run(enqueue_seen(new))
+    if new.is_due:
+        announcer.announce(new.queue)
+    return row
+
+
+async def _replayed(task_id: UUID, owner: str, wait_seconds: float) -> Submitted:
+    try:
+        return await _waited(task_id, owner, wait_seconds, is_replayed=True)
+    except TaskNotFound:
+        raise TaskGone(
+            f"Task {task_id}, which this Idempotency-Key has made, was deleted; send a new key for a new task."
+        ) from None
+
+
+async def _waited(
+    task_id: UUID, owner: str, seconds: float, is_replayed: bool = False
+) -> Submitted:
+    held = await wait(Wait(task_id, 0, seconds, owner, until_terminal=True))
+    return Submitted(held.row, held.result, held.window, is_replayed)
