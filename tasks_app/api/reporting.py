@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -10,15 +11,29 @@ import psycopg
 from asyncpoll.contract import Status
 from tasks_app import catalogue, conf
 from tasks_app.api.leases import Lease
-from tasks_app.errors import LeaseLost, NotJson, TaskGone
+from tasks_app.errors import LeaseLost, NotJson, StoreUnavailable, TaskGone
 from tasks_app.events import emit
-from tasks_app.store import ENDINGS, Change, Leased, Milestone, commit, extend, settled
+from tasks_app.loops import pause_after
+from tasks_app.store import (
+    ENDINGS,
+    Change,
+    Committed,
+    Leased,
+    Milestone,
+    commit,
+    extend,
+    holds,
+    settled,
+)
 from tasks_app.store.pool import Pool, loop_pool
 from tasks_app.worker.milestones import fold
 from tasks_app.worker.outcome import Ending, conclude, release
 
 # Of the milestones a task may have, its end has a place of its own.
 _RESERVED_EVENTS = 2
+# A report on the same task, or a cancel, has a row locked for an instant; somebody's long transaction is not waited for.
+_COMMIT_TRIES = 5
+_LONGEST_PAUSE_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +66,8 @@ class Standing:
 
 
 async def take(lease: Lease, said: Said) -> Standing:
-    """Extend the lease, and commit what was said. Raises LeaseLost once the lease is not theirs, TaskGone, NotJson."""
+    """Extend the lease, and commit what was said. Raises LeaseLost once the lease is not theirs, TaskGone, NotJson,
+    StoreUnavailable."""
     pool = await loop_pool()
     keep = extend(
         lease.claim,
@@ -96,7 +112,7 @@ def _ending(held: Leased, said: Said) -> Change:
 
 async def _commit(pool: Pool, lease: Lease, held: Leased, said: Said, change: Change) -> Standing:
     try:
-        committed = await pool.run(commit(lease.claim, [change]))
+        committed = await _try_commit(pool, lease, change)
     except psycopg.DataError as error:
         raise NotJson(f"The database can't store this step: {error}; change it.") from None
     if not committed:
@@ -106,6 +122,19 @@ async def _commit(pool: Pool, lease: Lease, held: Leased, said: Said, change: Ch
         return Standing(status, version, held.cancel_requested, held.lease_expires_at)
     _tell(held, change)
     return Standing(status, version, held.cancel_requested)
+
+
+async def _try_commit(pool: Pool, lease: Lease, change: Change) -> list[Committed]:
+    """Empty where the lease is not theirs any more. Raises StoreUnavailable where somebody keeps the row locked."""
+    for tries in range(1, _COMMIT_TRIES + 1):
+        committed = await pool.run(commit(lease.claim, [change]))
+        if committed:
+            return committed
+        held = await pool.run(holds(lease.claim, [change]))
+        if not held:
+            return []
+        await asyncio.sleep(pause_after(tries, _LONGEST_PAUSE_SECONDS))
+    raise StoreUnavailable(f"Task {lease.task_id} is locked by another transaction; try again.")
 
 
 async def _repeat(pool: Pool, lease: Lease, said: Said) -> Standing:

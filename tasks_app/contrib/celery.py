@@ -11,6 +11,7 @@ before Django's apps are loaded. What its receivers raise is logged by Celery, a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -21,6 +22,7 @@ from celery import Celery, signals, states
 from asyncpoll.contract import Status
 from tasks_app import queues, store
 from tasks_app.contrib import celery_outcomes as outcomes
+from tasks_app.loops import pause_after
 from tasks_app.store import OUTSIDE_WORKER, Change, NewTask
 from tasks_app.store.jsontext import clean_text, to_json
 from tasks_app.store.line import Line
@@ -32,6 +34,8 @@ LONGEST_SECONDS = 86_400.0
 # Celery's own word that a time limit is exceeded shall come before ours.
 _LATER_SECONDS = 60.0
 _REPR_CHARACTERS = 2_000
+# A row that somebody has locked is tried again at least this often.
+_LONGEST_PAUSE_SECONDS = 1.0
 
 
 def mirror(
@@ -157,7 +161,16 @@ class Mirror:
         if attempt is None:
             row = self._line.run(store.read([identity])).get(identity)
             attempt = 0 if row is None else row.attempt
-        self._line.run(store.commit(OUTSIDE_WORKER, [Change(identity, attempt, status, **facts)]))
+        self._commit(Change(identity, attempt, status, **facts))
+
+    def _commit(self, change: Change) -> None:
+        """Unless it is not the attempt's to say any more; where somebody has its row locked, after that."""
+        failures = 0
+        while not self._line.run(store.commit(OUTSIDE_WORKER, [change])):
+            if not self._line.run(store.holds(OUTSIDE_WORKER, [change])):
+                return
+            failures += 1
+            time.sleep(pause_after(failures, _LONGEST_PAUSE_SECONDS))
 
     def _new_task(
         self, celery_id: str, name: str, facts: Mapping[str, Any], headers: Mapping[str, Any]

@@ -59,6 +59,10 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
             WARNING,
             "The database took no commit (%(error)s); %(size)s changes are kept for the next try",
         ),
+        "commit.locked": (
+            WARNING,
+            "%(name)s %(id)s attempt %(attempt)s: another transaction has its row locked; its commit waits",
+        ),
         "commit.refused": (ERROR, "%(name)s %(id)s is failed: its change was refused: %(error)s"),
         "commit.abandoned": (
             ERROR,

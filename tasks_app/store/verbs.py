@@ -83,7 +83,8 @@ def claim(
 
 
 def commit(worker: UUID, changes: Sequence[Change]) -> Call[list[Committed]]:
-    """Make `changes` (at most one per task) visible. A task missing from the answer was fenced off."""
+    """Make `changes` (at most one per task) visible. A task missing from the answer was fenced off, or somebody else has
+    its row locked: `holds` tells."""
     latest = [change.milestones[-1] for change in changes]
     events = [
         (change.task_id, ordinal, milestone)
@@ -121,6 +122,19 @@ def commit(worker: UUID, changes: Sequence[Change]) -> Call[list[Committed]]:
         },
         _committed,
         prepare=False if len(changes) >= _OWN_PLAN_FROM else None,
+    )
+
+
+def holds(worker: UUID, changes: Sequence[Change]) -> Call[set[UUID]]:
+    """The tasks of those of `changes` whose attempt holds its task: what was not committed of them can be, later."""
+    return Call(
+        "holds",
+        {
+            "worker": worker,
+            "ids": [change.task_id for change in changes],
+            "attempts": [change.attempt for change in changes],
+        },
+        lambda rows: {row[0] for row in rows},
     )
 
 

@@ -15,7 +15,7 @@ from asyncpoll.contract import Status
 from tasks_app.errors import StoreUnavailable
 from tasks_app.events import emit
 from tasks_app.loops import Loop
-from tasks_app.store import Change, Committed, commit
+from tasks_app.store import Change, Committed, commit, holds
 from tasks_app.store.pool import Pool
 from tasks_app.worker.attempt import Attempt
 from tasks_app.worker.held import Held
@@ -28,14 +28,23 @@ _MOST_CHANGES = 500
 # Bounds the memory of one statement; a single change may exceed it.
 _MOST_CHARACTERS = 4_000_000
 _LONG_SECONDS = 3600.0
+# A row that is locked, by a heartbeat for an instant or by an admin for minutes, is tried again after this long, doubling
+# up to that long.
+_FIRST_LOCKED_SECONDS = 0.005
+_LONGEST_LOCKED_SECONDS = 0.5
+# That often is more than a second: no longer one of our own statements, but something that somebody may want to know of.
+_LOCKED_FOR_LONG = 9
 
 
 class Entry(NamedTuple):
-    """A change, the attempt that it is of, and who waits for its commit."""
+    """A change, the attempt that it is of, and who waits for its commit. `tries` found its row locked; the next is due
+    at `due_at`, a reading of time.monotonic()."""
 
     attempt: Attempt
     change: Change
     waiting: tuple[Settled, ...] = ()
+    tries: int = 0
+    due_at: float = 0.0
 
     def settle(self, reason: str = "") -> None:
         """Tell whoever waits: it is committed, or the reason why it is not."""
@@ -65,6 +74,7 @@ class Committer(Loop):
         self._on_delay = on_delay
         self._gathered: dict[UUID, Entry] = {}
         self._writing: dict[UUID, Entry] = {}
+        self._locked: dict[UUID, Entry] = {}
         self._quiet = asyncio.Event()
         self._quiet.set()
 
@@ -87,14 +97,17 @@ class Committer(Loop):
     async def stop(self, within: float = 2.0) -> None:
         """End; whoever still waits for a commit is told that there will be none."""
         await super().stop(within)
-        for entry in (*self._writing.values(), *self._gathered.values()):
+        left = (*self._writing.values(), *self._locked.values(), *self._gathered.values())
+        for entry in left:
             entry.settle("the worker stopped")
 
     async def step(self) -> float:
         """Write one batch. Raises StoreUnavailable, with nothing lost, while the database is away."""
+        pause = self._try_locked_again() if self._locked else _LONG_SECONDS
         if not self._gathered:
-            self._quiet.set()
-            return _LONG_SECONDS
+            if not self._locked:
+                self._quiet.set()
+            return pause
         self._writing = self._take()
         try:
             await self._write(list(self._writing.values()))
@@ -105,16 +118,41 @@ class Committer(Loop):
 
     def _gather(self, entry: Entry) -> None:
         """One entry per task: changes of one attempt are joined, a newer attempt displaces an older one."""
-        attempt, change, waiting = entry
-        known = self._gathered.get(change.task_id)
+        attempt, change, waiting, *_ = entry
+        # What follows a change whose row is locked waits with it.
+        entries = self._locked if change.task_id in self._locked else self._gathered
+        known = entries.get(change.task_id)
         if known is not None and known.change.attempt > change.attempt:
             self._fence(entry)
             return
         if known is not None and known.attempt is attempt:
-            entry = Entry(attempt, join(known.change, change), known.waiting + waiting)
+            joined = join(known.change, change)
+            entry = known._replace(change=joined, waiting=known.waiting + waiting)
         elif known is not None:
             self._fence(known)
-        self._gathered[change.task_id] = entry
+        entries[change.task_id] = entry
+
+    def _set_aside(self, entry: Entry) -> None:
+        """The row is locked by somebody else, and the attempt's all the same."""
+        attempt, task_id, tries = entry.attempt, entry.change.task_id, entry.tries + 1
+        if tries == _LOCKED_FOR_LONG:
+            emit("commit.locked", id=task_id, name=attempt.name, attempt=attempt.attempt)
+        pause = min(_LONGEST_LOCKED_SECONDS, _FIRST_LOCKED_SECONDS * 2 ** min(tries - 1, 10))
+        self._locked[task_id] = entry._replace(tries=tries, due_at=time.monotonic() + pause)
+        newer = self._gathered.pop(task_id, None)
+        if newer is not None:
+            self._gather(newer)
+
+    def _try_locked_again(self) -> float:
+        """Take up the locked entries that are due; gives the seconds until the next is."""
+        now = time.monotonic()
+        for entry in [entry for entry in self._locked.values() if entry.due_at <= now]:
+            del self._locked[entry.change.task_id]
+            if entry.attempt.lease_until > now:
+                self._gather(entry)
+            else:
+                self._let_go(entry, StoreUnavailable("its row was locked all the while"))
+        return min((entry.due_at - now for entry in self._locked.values()), default=_LONG_SECONDS)
 
     def _take(self) -> dict[UUID, Entry]:
         batch: dict[UUID, Entry] = {}
@@ -152,7 +190,7 @@ class Committer(Loop):
             return
         duration_ms = (time.monotonic() - started) * 1000
         emit("task.committed", size=len(committed), duration_ms=duration_ms)
-        self._settle(batch, committed)
+        await self._settle(batch, committed)
 
     async def _write_apart(self, batch: Sequence[Entry], error: Exception) -> None:
         """Something in `batch` is refused: halve it until that is alone, and fail its task instead."""
@@ -172,31 +210,47 @@ class Committer(Loop):
             self._writing.pop(entry.change.task_id, None)
             self._let_go(entry, again)
             return
-        self._settle([Entry(entry.attempt, change)], committed)
+        await self._settle([Entry(entry.attempt, change)], committed)
         entry.settle(f"the database refused it: {error.__cause__ or error}")
         if not entry.change.ends_attempt:
             self._on_fenced(entry.attempt)
 
-    def _settle(self, batch: Sequence[Entry], committed: Sequence[Committed]) -> None:
+    async def _settle(self, batch: Sequence[Entry], committed: Sequence[Committed]) -> None:
         seen = {task.id: task for task in committed}
+        missing = [entry for entry in batch if entry.change.task_id not in seen]
         delays = []
         for entry in batch:
-            attempt, change, _ = entry
-            self._writing.pop(change.task_id, None)
-            if change.task_id not in seen:
-                self._fence(entry)
-                continue
-            attempt.committed = seen[change.task_id]
-            entry.settle()
-            if change.ends_attempt:
-                self._held.drop(attempt)
-                if change.status is Status.PENDING and change.delay_seconds > 0:
-                    delays.append(change.delay_seconds)
+            if entry.change.task_id in seen:
+                delays += self._succeed(entry, seen[entry.change.task_id])
         if delays:
             self._on_delay(min(delays))
+        if missing:
+            await self._account_for(missing)
+
+    def _succeed(self, entry: Entry, task: Committed) -> list[float]:
+        """What is committed is settled; gives the delay of a retry."""
+        attempt, change, *_ = entry
+        self._writing.pop(change.task_id, None)
+        attempt.committed = task
+        entry.settle()
+        if not change.ends_attempt:
+            return []
+        self._held.drop(attempt)
+        is_later = change.status is Status.PENDING and change.delay_seconds > 0
+        return [change.delay_seconds] if is_later else []
+
+    async def _account_for(self, missing: Sequence[Entry]) -> None:
+        """What did not come back was fenced off, unless its attempt holds the task: then the row is locked."""
+        held = await self._pool.run(holds(self._worker, [entry.change for entry in missing]))
+        for entry in missing:
+            self._writing.pop(entry.change.task_id, None)
+            if entry.change.task_id in held:
+                self._set_aside(entry)
+            else:
+                self._fence(entry)
 
     def _fence(self, entry: Entry) -> None:
-        attempt, change, _ = entry
+        attempt, change, *_ = entry
         emit(
             "task.fenced",
             id=attempt.id,
@@ -209,7 +263,7 @@ class Committer(Loop):
         self._held.drop(attempt)
 
     def _let_go(self, entry: Entry, error: Exception) -> None:
-        attempt, change, _ = entry
+        attempt, change, *_ = entry
         emit(
             "commit.abandoned",
             id=attempt.id,

@@ -201,3 +201,27 @@ async def test_a_heartbeat_that_fails_is_tried_again_on_a_new_connection(setting
             await aeventually(lambda: worker._heartbeat._failures == 0)
         handle = await sample_tasks.aadd.aenqueue(1)
         assert (await ended(handle)).status is Status.SUCCESS
+
+
+async def test_a_row_that_somebody_has_locked_holds_up_no_other_task(settings, emitted):
+    """An admin's long transaction: the batch's other tasks are over meanwhile, and it is once the lock is gone."""
+    async with working():
+        names = ["locked", "free", "free too"]
+        handles = {name: await sample_tasks.wait_at.aenqueue(name) for name in names}
+        await aeventually(lambda: all(sample_tasks.seen[f"started {name}"] for name in names))
+        async with await psycopg.AsyncConnection.connect(**dsn.parameters("test")) as admin:
+            await admin.execute(
+                "SELECT FROM tasks_app_task WHERE id = %s FOR UPDATE", [handles["locked"].id]
+            )
+            for name in names:
+                sample_tasks.gates[name].set()
+            for name in names[1:]:
+                assert (await ended(handles[name])).status is Status.SUCCESS
+            await aeventually(lambda: emitted.of("commit.locked"))
+            assert (await look(handles["locked"])).status is Status.RUNNING
+            later = await sample_tasks.aadd.aenqueue(1)
+            assert (await ended(later)).status is Status.SUCCESS
+        snapshot = await ended(handles["locked"])
+    assert (snapshot.status, snapshot.attempt) == (Status.SUCCESS, 1)
+    assert [row[1] for row in await history(snapshot.id)] == ["enqueued", "started", "succeeded"]
+    assert not emitted.of("task.fenced")

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
+from uuid import UUID
 
 from asyncpoll.contract import Status
 from tasks_app.stepbook import StepBook, known
@@ -17,13 +18,16 @@ class FakePool:
 
     def __init__(self, default: Callable[[Call[Any]], Any]) -> None:
         self.calls: list[Call[Any]] = []
+        self.locked: set[UUID] = set()
         self.answers: list[Any] = []
         self.default = default
         self.open = asyncio.Event()
         self.open.set()
 
     async def run(self, call: Call[Any]) -> Any:
-        """Answer, once `open` is set."""
+        """Answer, once `open` is set. Of what is missing from an answer, the `locked` tasks are held all the same."""
+        if call.statement == "holds":
+            return self.locked & set(call.params["ids"])
         self.calls.append(call)
         await self.open.wait()
         answer = self.answers.pop(0) if self.answers else self.default

@@ -364,3 +364,74 @@ async def test_large_steps_bound_a_batch_like_large_results(desk):
             attempt = desk.attempt(number)
             desk.committer.offer(attempt, step(attempt, "a", "1" * 1_000_000))
     assert [len(ids) for ids in desk.written()] == [1, 4, 2]
+
+
+def unlocked(desk: Desk) -> Any:
+    """Answers with what is not locked."""
+    return lambda call: [task for task in all_committed(call) if task.id not in desk.pool.locked]
+
+
+async def test_a_locked_row_is_tried_again_and_holds_up_nobody_else(desk):
+    """It is neither fenced off nor lost; its neighbours are committed with the first statement."""
+    desk.pool.locked = {UUID(int=2)}
+    desk.pool.answers = [unlocked(desk), unlocked(desk)]
+    attempts = [desk.attempt(number) for number in (1, 2, 3)]
+    for attempt in attempts:
+        desk.committer.offer(attempt, success(attempt))
+    desk.committer.start()
+    assert await desk.committer.drain(20)
+    assert [[task_id.int for task_id in ids] for ids in desk.written()] == [[1, 2, 3], [2], [2]]
+    assert not desk.fenced
+    assert not desk.held.all()
+
+
+async def test_what_an_attempt_says_after_a_change_whose_row_is_locked_waits_behind_it(desk):
+    """Said while the statement was out, or later: the order is kept, and each milestone is committed once."""
+    told: list[str] = []
+    desk.pool.locked = {UUID(int=1)}
+    desk.pool.default = unlocked(desk)
+    desk.pool.open.clear()
+    desk.committer.start()
+    attempt = desk.attempt(1)
+    desk.committer.offer(attempt, report(attempt, 0.1))
+    await aeventually(lambda: desk.pool.calls)
+    desk.committer.offer(attempt, step(attempt, "a"), told.append)
+    desk.pool.open.set()
+    await aeventually(lambda: len(desk.pool.calls) > 2)
+    desk.committer.offer(attempt, success(attempt))
+    desk.pool.default = all_committed
+    assert await desk.committer.drain(20)
+    said = [call.params["event_kinds"] for call in desk.pool.calls]
+    assert said[0] == ["progress"]
+    assert said[1] == ["progress", "step"]
+    assert said[-1] == ["progress", "step", "succeeded"]
+    assert told == [""]
+
+
+async def test_a_locked_row_is_tried_ever_more_rarely_until_the_lease_ends(desk, emitted):
+    """Whoever waits is told then, and somebody who looks into the log learns why it takes so long."""
+    desk.pool.locked = {UUID(int=1)}
+    desk.pool.default = unlocked(desk)
+    told: list[str] = []
+    attempt = desk.attempt(1, lease_seconds=2.0)
+    desk.committer.offer(attempt, step(attempt, "a"), told.append)
+    desk.committer.start()
+    assert await desk.committer.drain(20)
+    assert told == ["it could not be committed: its row was locked all the while"]
+    assert [facts["id"] for facts in emitted.of("commit.locked")] == [attempt.id]
+    assert 9 <= len(desk.pool.calls) <= 12
+    assert not desk.fenced
+
+
+async def test_a_newer_attempt_displaces_an_older_one_whose_row_is_locked(desk):
+    """And is written at once."""
+    desk.pool.locked = {UUID(int=1)}
+    desk.pool.default = lambda call: [] if 1 in call.params["attempts"] else all_committed(call)
+    old, new = desk.attempt(1), desk.attempt(1, attempt=2)
+    desk.committer.offer(old, success(old))
+    desk.committer.start()
+    await aeventually(lambda: len(desk.pool.calls) > 2)
+    desk.committer.offer(new, success(new))
+    assert await desk.committer.drain(20)
+    assert desk.pool.calls[-1].params["attempts"] == [2]
+    assert desk.fenced == [old]

@@ -1,4 +1,4 @@
--- commit: each change whose attempt still holds its task becomes visible, with its history; the others change nothing.
+-- commit: each change whose attempt still holds its task becomes visible, with its history; the others, and locked rows, stay.
 WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at),
 change AS MATERIALIZED (
     SELECT * FROM unnest(
@@ -15,7 +15,8 @@ held AS MATERIALIZED (
     FROM change c JOIN tasks_app_task t ON t.id = c.id
     WHERE t.status = 'RUNNING' AND t.attempt = c.attempt AND t.worker = %(worker)s
     ORDER BY t.id
-    FOR UPDATE OF t
+    -- A row that somebody's long transaction has locked must not hold up everybody else's.
+    FOR UPDATE OF t SKIP LOCKED
 ),
 changed AS (
     UPDATE tasks_app_task t SET
