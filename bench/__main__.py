@@ -7,12 +7,16 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from bench import holds
+from bench import holds, worker
 from bench.errors import BenchError
 from bench.holds import command as holds_command
+from bench.worker import command as worker_command
 
 # The package's docstring describes the benchmark; its command module has add_arguments(parser) and run(options).
-_BENCHMARKS: dict[str, tuple[ModuleType, ModuleType]] = {"holds": (holds, holds_command)}
+_BENCHMARKS: dict[str, tuple[ModuleType, ModuleType]] = {
+    "holds": (holds, holds_command),
+    "worker": (worker, worker_command),
+}
 
 
 def main(arguments: Sequence[str]) -> int:

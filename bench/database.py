@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +14,11 @@ import psycopg
 from psycopg import sql
 
 from asyncpoll.embedded import temporary
+from bench.child import ROOT
 from bench.errors import BenchError
-from bench.server import ROOT
+from bench.project import environment, manage
+
+_NOTHING = "template1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,14 @@ class Databases:
 
     @contextmanager
     def fresh(self) -> Iterator[str]:
-        """The URL of a database of one's own."""
+        """The URL of a migrated database of one's own."""
         with _created(self.server_url, self.template) as url:
+            yield url
+
+    @contextmanager
+    def empty(self) -> Iterator[str]:
+        """The URL of a database of one's own with nothing in it."""
+        with _created(self.server_url, _NOTHING) as url:
             yield url
 
 
@@ -42,17 +50,15 @@ def databases() -> Iterator[Databases]:
         yield from _migrated(given, "from DATABASE_URL, not pinned")
         return
     with temporary() as url:
-        yield from _migrated(
-            url, "started for this run, fsync off, on the core of the load generator"
-        )
+        yield from _migrated(url, "started for this run, without fsync or synchronous commits")
 
 
 def _migrated(server_url: str, note: str) -> Iterator[Databases]:
-    with _created(server_url, "template1") as url:
+    with _created(server_url, _NOTHING) as url:
         done = subprocess.run(
-            [sys.executable, "manage.py", "migrate", "--verbosity", "0"],
+            manage("migrate", "--verbosity", "0"),
             cwd=ROOT,
-            env={**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "asyncpoll.settings"},
+            env={**os.environ, **environment(url)},
             capture_output=True,
             text=True,
         )

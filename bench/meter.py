@@ -23,7 +23,7 @@ class Meter:
 
     def cpu_seconds(self) -> float:
         """CPU time used so far, in user mode and in the kernel, by all threads, also by those that have ended."""
-        return sum(time.clock_gettime(_cpu_clock(process.pid)) for process in self._processes)
+        return sum(cpu_seconds(process.pid) for process in self._processes)
 
     def memory_bytes(self) -> int:
         """Memory that is the server's alone (USS)."""
@@ -53,6 +53,7 @@ class Meter:
         return before
 
 
-def _cpu_clock(pid: int) -> int:
-    """The id of a process's CPU clock, as clock_getcpuclockid(3) of Linux makes it: exact to the nanosecond."""
-    return (~pid << 3) | 2
+def cpu_seconds(pid: int) -> float:
+    """CPU time that a process on this machine used so far. Raises OSError if there is none of that id."""
+    # The id of its clock, as clock_getcpuclockid(3) of Linux makes it: exact to the nanosecond.
+    return time.clock_gettime((~pid << 3) | 2)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bench.holds.figures import Figures
+from bench.verdicts import Verdict
 
 _LARGE = 8_000
 
@@ -20,20 +21,6 @@ class Aim:
     limit: float
     is_ratio: bool = True
     held: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """An aim, and what came out with so many requests held."""
-
-    aim: Aim
-    held: int
-    value: float
-
-    @property
-    def is_met(self) -> bool:
-        """True when the value is within the limit."""
-        return self.value <= self.aim.limit
 
 
 _UVICORN, _DAPHNE, _GRANIAN = (f"asyncpoll ({name})" for name in ("uvicorn", "daphne", "granian"))
@@ -67,7 +54,7 @@ def reference_for(figures: Figures, all_figures: Iterable[Figures], name: str) -
 def judge(all_figures: Sequence[Figures], reference: str) -> list[Verdict]:
     """Every aim for which the run has a figure."""
     return [
-        Verdict(aim, figures.held, value)
+        Verdict(aim.title, "≤", aim.limit, f"{figures.held:,} held", value, aim.is_ratio)
         for aim in AIMS
         for figures in all_figures
         if figures.subject == aim.subject

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from pathlib import Path
 
 from bench.database import Databases, databases
 from bench.errors import BenchError
@@ -16,6 +14,7 @@ from bench.holds.report import Report
 from bench.holds.run import Run
 from bench.holds.subjects import SERVERS, Options, Subject, subjects
 from bench.machine import Cores, choose_cores, describe, pin, raise_open_files
+from bench.options import add_common, names, numbers, write_json
 
 # One source address has 28,000 ports to connect from, as Linux is set up.
 _MOST_HELD = 25_000
@@ -27,14 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
         "--held",
-        type=_numbers,
+        type=numbers(_MOST_HELD, ": one address has no more ports"),
         default=[1500, 8000],
         metavar="N,N",
         help="requests held at once (1500,8000)",
     )
     parser.add_argument(
         "--server",
-        type=_servers,
+        type=names(SERVERS),
         default=list(SERVERS),
         metavar="NAME,NAME",
         help=f"servers to run asyncpoll under ({','.join(SERVERS)})",
@@ -46,16 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="event loop of uvicorn and granian, for everything that is measured (%(default)s)",
     )
     parser.add_argument(
-        "--repeat", type=int, default=1, metavar="N", help="rounds; medians are shown (%(default)s)"
-    )
-    parser.add_argument(
         "--channels-up-to",
         type=int,
         default=1500,
         metavar="N",
         help="most requests held by the baseline with a channel each, which is quadratic (%(default)s)",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure there")
+    add_common(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -68,9 +64,7 @@ def run(options: argparse.Namespace) -> None:
         bench = _Bench(options, cores, databases_, generator)
         report = bench.report(whom)
     print(report.markdown())
-    if options.json:
-        text = json.dumps(report.as_json(), indent=2, ensure_ascii=False)
-        options.json.write_text(f"{text}\n", encoding="utf-8")
+    write_json(options.json, report.as_json())
     if bench.failures:
         raise BenchError("\n".join(bench.failures))
 
@@ -124,7 +118,7 @@ class _Bench:
             describe(_PACKAGES),
             f"uvicorn with {subjects_module.http_implementation()}, uvicorn and granian on {self._asked.loop}; "
             "daphne on asyncio; one process each; ratios are to the first line with as many held",
-            f"Postgres: {self._databases.note}",
+            f"Postgres: {self._databases.note}, on the core of the load generator",
         ]
         if self._asked.repeat > 1:
             notes.append(f"medians of {self._asked.repeat} rounds")
@@ -136,25 +130,3 @@ class _Bench:
 def _medians(runs: list[Figures], whom: list[Subject], held: int) -> list[Figures]:
     groups = ([r for r in runs if (r.subject, r.held) == (s.name, held)] for s in whom)
     return [median_of(group) for group in groups if group]
-
-
-def _numbers(text: str) -> list[int]:
-    numbers = [int(part) for part in text.split(",") if part.isdigit()]
-    if (
-        not numbers
-        or len(numbers) != text.count(",") + 1
-        or max(numbers) > _MOST_HELD
-        or 0 in numbers
-    ):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} must be numbers from 1 to {_MOST_HELD:,}, separated by commas: one address has no more ports"
-        )
-    return numbers
-
-
-def _servers(text: str) -> list[str]:
-    names = text.split(",")
-    unknown = sorted(set(names) - set(SERVERS))
-    if unknown:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(SERVERS)}")
-    return names

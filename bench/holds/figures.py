@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from statistics import median
+from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+from bench.figures import medians
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +43,5 @@ class Figures:
 
 def median_of(runs: Sequence[Figures]) -> Figures:
     """The median of each figure over runs of one subject with one number held; failures are summed up."""
-    first = runs[0]
-    values: dict[str, Any] = {
-        each.name: median(getattr(run, each.name) for run in runs)
-        for each in fields(Figures)
-        if each.name not in ("subject", "held", "failed")
-    }
-    values["threads"] = round(values["threads"])
-    return Figures(
-        subject=first.subject, held=first.held, failed=sum(run.failed for run in runs), **values
-    )
-
-
-def percentile(values: Sequence[float], percent: float) -> float:
-    """The smallest of `values` that `percent` of them do not exceed (nearest rank); NaN where there are none."""
-    if not values:
-        return float("nan")
-    rank = max(1, -(-len(values) * percent // 100))
-    return sorted(values)[int(rank) - 1]
+    middle = medians(runs, but=("subject", "held", "failed"))
+    return replace(middle, failed=sum(run.failed for run in runs))

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.holds.aims import Verdict, judge, ratio, reference_for
+from bench.holds.aims import judge, ratio, reference_for
 from bench.holds.figures import Figures
+from bench.verdicts import Verdict, table
 
 
 @dataclass(slots=True)
@@ -26,7 +27,7 @@ class Report:
 
     def markdown(self) -> str:
         """Two tables and the notes that they need."""
-        return "\n".join([*self._table(), "", *self._aims(), "", *self._notes()])
+        return "\n".join([*self._table(), "", *table(self.verdicts()), "", *self._notes()])
 
     def as_json(self) -> dict[str, Any]:
         """The same, with every single run."""
@@ -36,17 +37,7 @@ class Report:
             "left_out": self.left_out,
             "medians": [figures.as_json() for figures in self.medians],
             "runs": [figures.as_json() for figures in self.runs],
-            "aims": [
-                {
-                    "aim": verdict.aim.title,
-                    "limit": verdict.aim.limit,
-                    "is_ratio": verdict.aim.is_ratio,
-                    "held": verdict.held,
-                    "value": verdict.value,
-                    "is_met": verdict.is_met,
-                }
-                for verdict in self.verdicts()
-            ],
+            "aims": [verdict.as_json() for verdict in self.verdicts()],
         }
 
     def _table(self) -> list[str]:
@@ -76,20 +67,5 @@ class Report:
         ]
         return f"| {' | '.join(cells)} |"
 
-    def _aims(self) -> list[str]:
-        verdicts = self.verdicts()
-        if not verdicts:
-            return []
-        return ["| aim | held | measured | |", "|---|--:|--:|---|", *map(_aim_row, verdicts)]
-
     def _notes(self) -> Sequence[str]:
         return [f"- {note}" for note in (*self.notes, *self.left_out)]
-
-
-def _aim_row(verdict: Verdict) -> str:
-    aim = verdict.aim
-    if aim.is_ratio:
-        limit, value = f"≤ {aim.limit:g}×", f"{verdict.value:.2f}×"
-    else:
-        limit, value = f"≤ {aim.limit:g}", f"{verdict.value:g}"
-    return f"| {aim.title} {limit} | {verdict.held:,} | {value} | {'met' if verdict.is_met else 'missed'} |"

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from bench.errors import BenchError
-from bench.holds.figures import Figures, percentile
+from bench.figures import percentile
+from bench.holds.figures import Figures
 from bench.holds.generator import Answer, Generator
 from bench.holds.subjects import HOLD_SECONDS, Running
 from bench.holds.tasks import KNOWN_VERSION, Ended, parts

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from bench.database import Databases
 from bench.errors import BenchError
 from bench.holds.tasks import BaselineTasks, StoredTasks, Tasks
+from bench.project import environment, manage
 from bench.server import Server, free_port
 
 SERVERS = ("daphne", "uvicorn", "granian")
@@ -66,9 +67,9 @@ class Subject:
                 yield Running(server, remote)
             return
         with databases.fresh() as url:
-            environment = {**_asyncpoll_environment(url, options), **self.environment}
+            variables = {**_asyncpoll_environment(url, options), **self.environment}
             with (
-                Server(command, environment, port, core) as server,
+                Server(command, variables, port, core) as server,
                 closing(StoredTasks(url)) as stored,
             ):
                 yield Running(server, stored)
@@ -107,7 +108,7 @@ def http_implementation() -> str:
 
 def _asyncpoll(server: str) -> Subject:
     commands: dict[str, Command] = {
-        "daphne": lambda port, options: _manage("serve", "--port", str(port)),
+        "daphne": lambda port, options: manage("serve", "--port", str(port)),
         "uvicorn": lambda port, options: _uvicorn("asyncpoll.asgi:application", port, options),
         "granian": lambda port, options: _granian("asyncpoll.asgi:application", port, options),
     }
@@ -117,20 +118,12 @@ def _asyncpoll(server: str) -> Subject:
 def _asyncpoll_environment(url: str, options: Options) -> dict[str, str]:
     limit = str(2 * options.most_held + 1000)
     return {
-        "DATABASE_URL": url,
-        "DJANGO_SETTINGS_MODULE": "asyncpoll.settings",
-        "DJANGO_SECRET_KEY": "not a secret: this server lives for a benchmark",
-        "DJANGO_DEBUG": "0",
-        "ASYNCPOLL_LOG_LEVEL": "WARNING",
+        **environment(url),
         "ASYNCPOLL_ANONYMOUS": "1",
         "ASYNCPOLL_MAX_HELD": limit,
         "ASYNCPOLL_MAX_HELD_PER_OWNER": limit,
         "ASYNCPOLL_MAX_HOLD_SECONDS": str(HOLD_SECONDS),
     }
-
-
-def _manage(*arguments: str) -> list[str]:
-    return [sys.executable, "manage.py", *arguments]
 
 
 def _uvicorn(application: str, port: int, options: Options) -> list[str]:

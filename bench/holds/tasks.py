@@ -7,27 +7,20 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 from uuid import UUID
 
-import psycopg
 from uuid_utils.compat import uuid7
 
-from asyncpoll.contract import Status
 from bench.errors import BenchError
-from tasks_app.store import Call, Change, Milestone, NewTask, claim, commit, enqueue
-
-T = TypeVar("T")
+from bench.store import LEASE_SECONDS, StoreConnection, new_task, success
+from tasks_app.store import claim, commit, enqueue
 
 KNOWN_VERSION = 2
 """The version of every task that runs: stored at 1, claimed at 2."""
 
 _QUEUE = "bench"
-# No lease may run out while the tasks are held: that would be an answer.
-_LEASE_SECONDS = 86_400.0
 _PER_STATEMENT = 500
-# A prepared commit soon gets a plan for any number of changes, which joins hundreds of them four times as slowly.
-_MOST_PREPARED = 50
 _TIMEOUT_SECONDS = 60
 
 
@@ -57,18 +50,18 @@ class StoredTasks:
     """Tasks in Postgres, through the same statements that a worker uses."""
 
     def __init__(self, url: str) -> None:
-        self._connection = psycopg.connect(url, autocommit=True)
+        self._store = StoreConnection(url)
         self._worker = uuid7()
 
     def begin(self, count: int) -> list[UUID]:
         """Enqueue and claim."""
         ids: list[UUID] = []
         for start in range(0, count, _PER_STATEMENT):
-            some = [_new_task() for _ in range(min(_PER_STATEMENT, count - start))]
-            self._run(enqueue(some))
-            claimed = self._run(claim(self._worker, len(some), [_QUEUE], _LEASE_SECONDS))
+            some = [new_task(_QUEUE) for _ in range(min(_PER_STATEMENT, count - start))]
+            self._store.run(enqueue(some))
+            claimed = self._store.run(claim(self._worker, len(some), [_QUEUE], LEASE_SECONDS))
             ids += [task.id for task in claimed]
-        self._connection.execute("ANALYZE tasks_app_task")
+        self._store.execute("ANALYZE tasks_app_task")
         return ids
 
     def end(self, ids: Sequence[UUID]) -> list[Ended]:
@@ -77,20 +70,16 @@ class StoredTasks:
 
     def close(self) -> None:
         """Close the connection."""
-        self._connection.close()
+        self._store.close()
 
     def _end(self, ids: Sequence[UUID]) -> Ended:
-        call = commit(self._worker, [_success(task_id) for task_id in ids])
+        call = commit(self._worker, [success(task_id) for task_id in ids])
         sent_at = time.monotonic()
-        done = self._run(call, prepare=len(ids) <= _MOST_PREPARED)
+        done = self._store.run(call)
         done_at = time.monotonic()
         if len(done) != len(ids):
             raise BenchError(f"{len(ids) - len(done)} of {len(ids)} tasks could not be committed.")
         return Ended(ids, sent_at, done_at)
-
-    def _run(self, call: Call[T], prepare: bool = False) -> T:
-        cursor = self._connection.execute(call.sql.encode(), call.params, prepare=prepare)
-        return call.shape(cursor.fetchall())
 
 
 class BaselineTasks:
@@ -128,21 +117,3 @@ class BaselineTasks:
 def parts(ids: Sequence[UUID], size: int) -> list[Sequence[UUID]]:
     """`ids` in pieces of at most `size`."""
     return [ids[at : at + size] for at in range(0, len(ids), size)]
-
-
-def _new_task() -> NewTask:
-    return NewTask(
-        id=uuid7(),
-        name="bench.nothing",
-        queue=_QUEUE,
-        owner="",
-        priority=0,
-        args="[]",
-        kwargs="{}",
-        max_attempts=1,
-        timeout_seconds=_LEASE_SECONDS,
-    )
-
-
-def _success(task_id: UUID) -> Change:
-    return Change(task_id, 1, Status.SUCCESS, (Milestone("succeeded", 1.0),), result='{"ok":true}')

@@ -1,0 +1,37 @@
+"""The figures of one task queue at one size of batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bench.figures import medians
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What one worker process showed."""
+
+    subject: str
+    batch: int
+    tasks: int
+    """The backlog that it was started on."""
+    enqueued_per_second: float
+    ran_per_second: float
+    """From the first task's start to the last one's."""
+    completed_per_second: float
+    """From the first task's start until none was left that waited or ran."""
+    cpu_us: float
+    """CPU time of the worker's processes, per task."""
+    pickup_p50_ms: float
+    pickup_p99_ms: float
+
+    def as_json(self) -> dict[str, Any]:
+        """For a report."""
+        return asdict(self)
+
+
+def median_of(runs: Sequence[Figures]) -> Figures:
+    """The median of each figure over runs of one subject with one size of batch."""
+    return medians(runs, but=("subject", "batch"))

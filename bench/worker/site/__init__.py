@@ -1,0 +1,1 @@
+"""A project that uses asyncpoll, as small as can be measured."""
