@@ -15,7 +15,8 @@ from pathlib import Path
 
 from asyncpoll import embedded
 from asyncpoll.embedded import EmbeddedError
-from asyncpoll.preflight import UpError, check_database, check_port, is_loopback, only_one
+from asyncpoll.loopback import is_loopback
+from asyncpoll.preflight import UpError, check_database, check_port, only_one
 from asyncpoll.supervisor import STOP_SIGNALS, ChildrenFailed, ChildSpec, supervise
 
 _PREPARE = "from asyncpoll.prepare import prepare; prepare()"

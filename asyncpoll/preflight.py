@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import ipaddress
 import os
 import socket
 from collections.abc import Iterator
@@ -78,13 +77,3 @@ def check_database(url: str) -> None:
             f"The database {where}, which DATABASE_URL names, is Postgres {version}; "
             f"{OLDEST_POSTGRES} or newer is needed."
         )
-
-
-def is_loopback(host: str) -> bool:
-    """True if only this machine can reach a server that listens on `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -10,7 +10,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from asyncpoll.preflight import UpError, check_database, check_port, is_loopback, only_one
+from asyncpoll.loopback import is_loopback
+from asyncpoll.preflight import UpError, check_database, check_port, only_one
 from tests.support import free_port
 
 
@@ -82,10 +83,15 @@ def test_a_data_directory_has_one_up_at_a_time(tmp_path: Path) -> None:
         ("127.0.0.1", True),
         ("127.8.8.8", True),
         ("::1", True),
+        ("::ffff:127.0.0.1", True),
         ("localhost", True),
+        ("LocalHost", True),
         ("0.0.0.0", False),
         ("::", False),
         ("10.0.0.7", False),
+        ("::ffff:10.0.0.7", False),
+        ("localhost.", False),
+        ("127.0.0.1.example.com", False),
         ("example.com", False),
     ],
 )
