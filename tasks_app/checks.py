@@ -36,7 +36,7 @@ def check_settings(app_configs: _AppConfigs, **kwargs: Any) -> list[CheckMessage
     """`settings.ASYNCPOLL` is valid."""
     try:
         path = conf.current().AUTHENTICATE
-        if path and not callable(import_string(path)):
+        if isinstance(path, str) and path and not callable(import_string(path)):
             raise ConfigurationError(
                 f"ASYNCPOLL['AUTHENTICATE'] is {path!r}, which is not callable."
             )

@@ -45,8 +45,8 @@ class Conf:
 
     ANONYMOUS: bool = False
     """Development only: requests without credentials, from a loopback Host, act as one owner."""
-    AUTHENTICATE: str = ""
-    """Dotted path of `callable(request) -> Identity | None` that maps a project's requests to owners."""
+    AUTHENTICATE: str | Callable[..., Any] = ""
+    """`callable(request) -> Identity | None`, or its dotted path: maps a project's requests to owners. Never blocks."""
     TICKET_SECONDS: float = 86_400.0
     """How long a poll ticket may be used."""
 
@@ -128,6 +128,8 @@ def parse(values: Mapping[str, Any]) -> Conf:
 
 
 def _coerce(name: str, value: Any, default: Any) -> Any:
+    if name == "AUTHENTICATE" and callable(value):
+        return value
     if isinstance(default, bool) or isinstance(value, bool):
         fits = isinstance(value, bool) and isinstance(default, bool)
     elif isinstance(default, float):

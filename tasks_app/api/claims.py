@@ -13,7 +13,7 @@ from asyncpoll.contract import ClaimOutcome, Outcome
 from tasks_app import conf
 from tasks_app.api.bodies import read_json
 from tasks_app.api.guard import api_view
-from tasks_app.api.identity import identify, require
+from tasks_app.api.identity import Identity
 from tasks_app.api.leases import claim_key, lease_token
 from tasks_app.api.responses import answer
 from tasks_app.errors import BadParameter
@@ -40,12 +40,10 @@ class ClaimBody(BaseModel):
     max_hold_seconds: StrictFloat | StrictInt | None = Field(default=None, ge=0)
 
 
-@api_view("POST")
-async def claim_tasks(request: HttpRequest, queue: str) -> HttpResponse:
+@api_view("POST", scope="claim:{queue}")
+async def claim_tasks(request: HttpRequest, queue: str, identity: Identity) -> HttpResponse:
     """Take up to `limit` tasks. The same `claim_id` again gives the same tasks again, with the same tokens."""
-    identity = await identify(request)
     _check_queue(queue)
-    require(identity, f"claim:{queue}")
     body = read_json(request, ClaimBody)
     hold = body.max_hold_seconds
     asked = ClaimAsked(

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 
 from asyncpoll.contract import Problem
 from tasks_app import errors
-from tasks_app.api.identity import Identity, identify, require
+from tasks_app.api.identity import Identity, confirm, identify, require
 from tasks_app.api.responses import ProblemRaised, problem
 
 # Any, as the stubs of Django know no asynchronous views.
@@ -22,7 +22,8 @@ View = Callable[..., Any]
 def api_view(*methods: str, scope: str | None = None) -> Callable[[View], View]:
     """Make `view(request, identity, …)` a view of the API for `methods`; `scope` None asks for no credentials.
 
-    Problems are returned, never raised: an exception that reaches Django costs a thread.
+    A scope may name an argument of the view's: "claim:{queue}". It is asked for before, and again when an answer that
+    took its time is about to leave. Problems are returned, never raised: an exception that reaches Django costs a thread.
     """
     allow = ", ".join((*methods, "OPTIONS"))
 
@@ -32,11 +33,13 @@ def api_view(*methods: str, scope: str | None = None) -> Callable[[View], View]:
             if request.method not in methods:
                 return method_refused(request, allow)
             try:
-                if scope is not None:
-                    identity = await identify(request)
-                    require(identity, scope)
-                    arguments["identity"] = identity
-                return await view(request, **arguments)
+                if scope is None:
+                    return await view(request, **arguments)
+                needed = scope.format_map(arguments)
+                identity = await authorize(request, needed)
+                response = await view(request, identity=identity, **arguments)
+                await confirm(identity, needed)
+                return response
             except ProblemRaised as raised:
                 return raised.response
             except errors.TasksError as error:
@@ -49,6 +52,13 @@ def api_view(*methods: str, scope: str | None = None) -> Callable[[View], View]:
         return transaction.non_atomic_requests(guarded)
 
     return decorate
+
+
+async def authorize(request: HttpRequest, scope: str) -> Identity:
+    """Who asks, with the scope. Raises ProblemRaised with 401 or 403."""
+    identity = await identify(request)
+    require(identity, scope)
+    return identity
 
 
 def method_refused(request: HttpRequest, allow: str) -> HttpResponse:

@@ -1,36 +1,52 @@
-"""Who asks: credentials, the project's own mapping, a poll ticket, or nobody."""
+"""Who asks: a poll ticket, credentials, the project's own mapping, or nobody."""
 
 from __future__ import annotations
 
 import inspect
-import ipaddress
-from dataclasses import dataclass
-from datetime import timedelta
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
-from django.core.signing import BadSignature, TimestampSigner
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
 from asyncpoll.contract import Problem
 from tasks_app import conf
+from tasks_app.api.anonymous import is_anonymous_allowed
 from tasks_app.api.query import values
 from tasks_app.api.responses import ProblemRaised, problem
+from tasks_app.api.tickets import Ticket, poll_ticket, read_ticket
+
+__all__ = [
+    "ALL_SCOPES",
+    "ANY_QUEUE",
+    "Identity",
+    "caller",
+    "confirm",
+    "identify",
+    "poll_ticket",
+    "require",
+]
 
 ALL_SCOPES = frozenset({"submit", "read", "cancel", "notify", "metrics"})
 ANY_QUEUE = "claim:*"
 """Allows to claim from every queue."""
-_TICKET_SALT = "asyncpoll.poll-ticket"
-_FORWARDING_HEADERS = (
-    "HTTP_FORWARDED",
-    "HTTP_X_FORWARDED_FOR",
-    "HTTP_X_FORWARDED_HOST",
-    "HTTP_X_FORWARDED_PROTO",
-    "HTTP_X_REAL_IP",
-    "HTTP_VIA",
-)
+_SHOWN_CHARACTERS = 60
+# What a project said so short a time ago still holds; a request that was not held does not ask twice.
+_FRESH_SECONDS = 1.0
+
+
+class Standing(Protocol):
+    """Why an identity was given, and whether that is still so."""
+
+    def holds(self) -> bool:
+        """False when it has to be looked at again. Costs nothing."""
+
+    async def renew(self) -> Identity | None:
+        """The identity as it is now; None if there is none any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +56,38 @@ class Identity:
     owner: str | None
     scopes: frozenset[str] = ALL_SCOPES
     only: UUID | None = None
+    standing: Standing | None = field(default=None, compare=False, repr=False)
 
 
 async def identify(request: HttpRequest) -> Identity:
     """The identity behind a request. Raises ProblemRaised with 401 where there is none."""
     tickets = values(request, "ticket")
     if tickets:
-        return _from_ticket(tickets[-1])
-    if "HTTP_AUTHORIZATION" not in request.META and _is_anonymous_allowed(request):
-        return Identity(owner="", scopes=ALL_SCOPES | {ANY_QUEUE})
+        return _from_ticket(tickets)
+    if "HTTP_AUTHORIZATION" not in request.META and is_anonymous_allowed(request):
+        return _ANYBODY
     identity = await _from_project(request)
     if identity is None:
         raise ProblemRaised(
-            problem(
-                Problem.UNAUTHENTICATED,
-                401,
-                "Send the credentials that this project's ASYNCPOLL['AUTHENTICATE'] asks for, or a poll ticket. Anonymous "
-                "use is for development: it has to be switched on, with a loopback Host and no proxy in between.",
-                WWW_Authenticate='Bearer realm="asyncpoll"',
+            unauthenticated(
+                "Send the credentials that this project's ASYNCPOLL['AUTHENTICATE'] asks for, or a poll ticket. Anonymous use "
+                "is for development: it has to be switched on, with a loopback Host and no proxy in between."
             )
         )
     return identity
+
+
+async def confirm(identity: Identity, scope: str) -> None:
+    """Before what a request waited for leaves: may it still have it? Raises ProblemRaised with 401 or 403."""
+    standing = identity.standing
+    if standing is None or standing.holds():
+        return
+    now = await standing.renew()
+    if now is None or (now.owner, now.only) != (identity.owner, identity.only):
+        raise ProblemRaised(
+            unauthenticated("The credentials ended while this request was held; send others.")
+        )
+    require(now, scope)
 
 
 def require(identity: Identity, scope: str) -> None:
@@ -71,14 +98,20 @@ def require(identity: Identity, scope: str) -> None:
             problem(
                 Problem.FORBIDDEN,
                 403,
-                f"This needs the scope {scope!r}; these credentials have {sorted(identity.scopes)}.",
+                f"This needs the scope {scope[:_SHOWN_CHARACTERS]!r}; these credentials have {sorted(identity.scopes)}.",
             )
         )
 
 
-def poll_ticket(task_id: UUID) -> str:
-    """A signed, expiring ticket that lets whoever holds it read this one task."""
-    return TimestampSigner(salt=_TICKET_SALT).sign(task_id.hex)
+def unauthenticated(detail: str, parameter: str | None = None) -> Any:
+    """401, with what to send instead."""
+    return problem(
+        Problem.UNAUTHENTICATED,
+        401,
+        detail,
+        parameter=parameter,
+        WWW_Authenticate='Bearer realm="asyncpoll"',
+    )
 
 
 def caller(request: HttpRequest, identity: Identity) -> str:
@@ -86,57 +119,77 @@ def caller(request: HttpRequest, identity: Identity) -> str:
     return f"{identity.owner or ''}@{request.META.get('REMOTE_ADDR', '')}"
 
 
-def _from_ticket(ticket: str) -> Identity:
-    try:
-        signed = TimestampSigner(salt=_TICKET_SALT).unsign(
-            ticket, max_age=timedelta(seconds=conf.current().TICKET_SECONDS)
-        )
-        return Identity(owner=None, scopes=frozenset({"read"}), only=UUID(signed))
-    except (BadSignature, ValueError):
+class _Always:
+    """Nothing that could end."""
+
+    def holds(self) -> bool:
+        return True
+
+    async def renew(self) -> Identity | None:
+        return _ANYBODY
+
+
+_ANYBODY = Identity(owner="", scopes=ALL_SCOPES | {ANY_QUEUE}, standing=_Always())
+
+
+class _TicketStanding:
+    __slots__ = ("_ticket",)
+
+    def __init__(self, ticket: Ticket) -> None:
+        self._ticket = ticket
+
+    def holds(self) -> bool:
+        return time.time() < self._ticket.expires_at
+
+    async def renew(self) -> Identity | None:
+        return None
+
+
+def _from_ticket(tickets: list[str]) -> Identity:
+    ticket = read_ticket(tickets[0]) if len(tickets) == 1 else None
+    if ticket is None:
         raise ProblemRaised(
-            problem(
-                Problem.UNAUTHENTICATED,
-                401,
+            unauthenticated(
                 "The ticket is not valid or has expired; get a new one from the backend that submitted the task.",
                 parameter="ticket",
-                WWW_Authenticate='Bearer realm="asyncpoll"',
             )
-        ) from None
+        )
+    return Identity(None, frozenset({"read"}), ticket.task_id, _TicketStanding(ticket))
+
+
+class _ProjectStanding:
+    __slots__ = ("_asked_at", "_request")
+
+    def __init__(self, request: HttpRequest) -> None:
+        self._request, self._asked_at = request, time.monotonic()
+
+    def holds(self) -> bool:
+        return time.monotonic() - self._asked_at < _FRESH_SECONDS
+
+    async def renew(self) -> Identity | None:
+        return await _from_project(self._request)
 
 
 async def _from_project(request: HttpRequest) -> Identity | None:
-    path = conf.current().AUTHENTICATE
-    if not path:
+    hook = _hook(conf.current().AUTHENTICATE)
+    if hook is None:
         return None
-    mapped: Any = _hook(path)(request)
-    return await mapped if inspect.isawaitable(mapped) else mapped
+    mapped = hook(request)
+    identity = await mapped if inspect.isawaitable(mapped) else mapped
+    if identity is None:
+        return None
+    if not isinstance(identity, Identity):
+        raise TypeError(
+            f"ASYNCPOLL['AUTHENTICATE'] gave a {type(identity).__name__}; it returns an Identity, or None for nobody."
+        )
+    return replace(identity, standing=_ProjectStanding(request))
+
+
+Hook = Callable[[HttpRequest], Identity | Awaitable[Identity | None] | None]
 
 
 @lru_cache(maxsize=4)
-def _hook(path: str) -> Any:
-    return import_string(path)
-
-
-def _is_anonymous_allowed(request: HttpRequest) -> bool:
-    return (
-        conf.current().ANONYMOUS
-        and _is_loopback(_host_name(request.META.get("HTTP_HOST", "")))
-        and _is_loopback(request.META.get("REMOTE_ADDR", "localhost"))
-        and not any(header in request.META for header in _FORWARDING_HEADERS)
-    )
-
-
-def _host_name(host: str) -> str:
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]
-
-
-@lru_cache(maxsize=1024)
-def _is_loopback(name: str) -> bool:
-    if name == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
+def _hook(named: str | Hook) -> Hook | None:
+    if not isinstance(named, str):
+        return named
+    return import_string(named) if named else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -13,9 +14,9 @@ from ninja.parser import Parser
 
 from asyncpoll.contract import JSON_MEDIA_TYPE, Problem
 from tasks_app import conf
-from tasks_app.api.guard import parse_task_id, problem_for
+from tasks_app.api.guard import authorize, parse_task_id, problem_for
 from tasks_app.api.idempotency import read_key
-from tasks_app.api.identity import identify, poll_ticket, require
+from tasks_app.api.identity import Identity, confirm, poll_ticket
 from tasks_app.api.preferences import preferred_wait, wait_applied
 from tasks_app.api.representation import etag, task_resource
 from tasks_app.api.responses import ProblemRaised, answer, problem
@@ -67,6 +68,22 @@ def check_body(request: HttpRequest) -> None:
         ) from None
 
 
+class Needs:
+    """The scope of an operation, as its `auth`: asked for before the body is read, and once more before the answer leaves."""
+
+    def __init__(self, scope: str, takes_body: bool = False) -> None:
+        self._scope = scope
+        self._takes_body = takes_body
+
+    async def __call__(self, request: HttpRequest) -> Identity:
+        """Who asks. Raises ProblemRaised with 401 or 403, or for a body that is not JSON."""
+        identity = await authorize(request, self._scope)
+        request.confirmed = partial(confirm, identity, self._scope)  # type: ignore[attr-defined]
+        if self._takes_body:
+            check_body(request)
+        return identity
+
+
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON value")
 
@@ -76,11 +93,10 @@ api = NinjaAPI(
 )
 
 
-@api.post("/tasks", url_name="submit")
+@api.post("/tasks", url_name="submit", auth=Needs("submit", takes_body=True))
 async def submit(request: HttpRequest, submission: Submission) -> HttpResponse:
     """Store a task. 202 with its Location; 200 where it is over already, or an idempotency key has made it before."""
-    identity = await identify(request)
-    require(identity, "submit")
+    identity: Identity = request.auth  # type: ignore[attr-defined]
     if admission.draining:
         raise GoingAway("This server is going away and takes no new work; try again, elsewhere.")
     owner = identity.owner or ""
@@ -102,11 +118,10 @@ async def submit(request: HttpRequest, submission: Submission) -> HttpResponse:
     )
 
 
-@api.post("/tasks/{task_id}/cancel", url_name="cancel")
+@api.post("/tasks/{task_id}/cancel", url_name="cancel", auth=Needs("cancel"))
 async def cancel_task(request: HttpRequest, task_id: str) -> HttpResponse:
     """End a PENDING task at once, ask a RUNNING one to stop. Idempotent."""
-    identity = await identify(request)
-    require(identity, "cancel")
+    identity: Identity = request.auth  # type: ignore[attr-defined]
     row = await owned(_cancel(parse_task_id(task_id, identity), identity.owner))
     return answer(task_resource(row, row.result), ETag=etag(row))
 

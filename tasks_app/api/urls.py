@@ -13,10 +13,11 @@ from django.views.decorators.csrf import csrf_exempt
 from asyncpoll.contract import Problem
 from tasks_app.api import holds
 from tasks_app.api.claims import claim_tasks
-from tasks_app.api.guard import View, api_view, method_refused
+from tasks_app.api.guard import View, api_view, method_refused, problem_for
 from tasks_app.api.responses import ProblemRaised, problem
-from tasks_app.api.routes import api, check_body
+from tasks_app.api.routes import api
 from tasks_app.api.steps import take_step
+from tasks_app.errors import TasksError
 
 app_name = "asyncpoll"
 
@@ -29,21 +30,23 @@ async def not_found(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _with_problems(view: View, takes_body: bool) -> View:
-    """A view of django-ninja whose bad bodies and 405s are problem documents like every other."""
+def _with_problems(view: View) -> View:
+    """A view of django-ninja whose 405s are problem documents, and whose answers leave if they still may."""
 
     @csrf_exempt
     @transaction.non_atomic_requests
     @wraps(view)
     async def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        try:
-            if takes_body and request.method == "POST":
-                check_body(request)
-        except ProblemRaised as raised:
-            return raised.response
         response = await view(request, *args, **kwargs)
         if response.status_code == 405:
             return method_refused(request, f"{response.headers['Allow']}, OPTIONS")
+        try:
+            if (confirmed := getattr(request, "confirmed", None)) is not None:
+                await confirmed()
+        except ProblemRaised as raised:
+            return raised.response
+        except TasksError as error:
+            return problem_for(error)
         return response
 
     return answered
@@ -54,7 +57,7 @@ def _ninja_patterns() -> list[Any]:
     routes: list[Any] = api.urls[0]
     patterns = [route for route in routes if route.name in ("submit", "cancel")]
     for pattern in patterns:
-        pattern.callback = _with_problems(pattern.callback, takes_body=pattern.name == "submit")
+        pattern.callback = _with_problems(pattern.callback)
     return patterns
 
 

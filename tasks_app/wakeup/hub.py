@@ -52,10 +52,8 @@ class Hub:
             topic = self.topics[task_id] = Topic(task_id, self.reader.next_batch)
         waiter = Waiter(topic, known, owner, self.reader.next_batch)
         topic.waiters.add(waiter)
-        if self._is_safe(topic, known):
+        if self._is_safe(topic, known, owner):
             waiter.row = topic.snapshot
-            if topic.snapshot is not None and owner is not None and topic.snapshot.owner != owner:
-                waiter.wake(Wake.ROW)
         else:
             self.reader.ask(task_id, Cause.FIRST)
         return waiter
@@ -138,11 +136,13 @@ class Hub:
             if topic.read_at < oldest:
                 self._forget(topic)
 
-    def _is_safe(self, topic: Topic, known: int | None) -> bool:
+    def _is_safe(self, topic: Topic, known: int | None, owner: str | None) -> bool:
         snapshot = topic.snapshot
         return (
             known is not None
             and snapshot is not None
+            # Somebody else's task takes a read to be refused, as one that does not exist does: they can't be timed apart.
+            and (owner is None or snapshot.owner == owner)
             and snapshot.version == known
             and not snapshot.status.is_terminal
             and self.trust.active
