@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,10 +37,31 @@ class Queue:
         self._run(store.notify([new.queue]))
         return new.id
 
+    def enqueue_all(self, task: Task[..., Any], arguments: Iterable[tuple[Any, ...]]) -> list[UUID]:
+        """Store many tasks at once and tell the workers."""
+        new = [task.prepare(args, {}) for args in arguments]
+        self._run(store.enqueue(new))
+        self._run(store.notify([task.queue]))
+        return [each.id for each in new]
+
     def ask(self, statement: str, *params: Any) -> list[tuple[Any, ...]]:
         """The rows of a statement."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             return connection.execute(statement.encode(), params).fetchall()
+
+    def execute(self, statement: str) -> None:
+        """Run a statement that gives no rows."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+    def end_backends(self, application: str = "%") -> int:
+        """Cut the connections to the database that call themselves so; gives how many."""
+        ((count,),) = self.ask(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE %s",
+            application,
+        )
+        return count
 
     def state(self, task_id: UUID) -> tuple[Any, ...]:
         """Status, attempt, failures, result."""

@@ -1,0 +1,102 @@
+"""Databases that crash, stay away, and cut every connection, under a worker that goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests import fault_tasks
+from tests.acceptance.consistency import assert_consistent
+from tests.acceptance.postgres import Postgres, own_postgres
+from tests.acceptance.squares import SETTINGS, Squares
+from tests.acceptance.workers import Queue, runworker
+from tests.databases import created, migrated
+from tests.support import eventually
+
+AWAY_SECONDS = 10.0
+# Nothing that runs when the database goes away for ten seconds loses its lease.
+LONG_LEASES = {"ASYNCPOLL_LEASE_SECONDS": "40", "ASYNCPOLL_HEARTBEAT_SECONDS": "1"}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[tuple[Postgres, str]]:
+    """A server that may be crashed, with the name of a migrated database there."""
+    with own_postgres() as postgres, migrated(postgres.url) as template:
+        yield postgres, template
+
+
+@pytest.fixture
+def postgres(server: tuple[Postgres, str]) -> Postgres:
+    return server[0]
+
+
+@pytest.fixture
+def squares(server: tuple[Postgres, str]) -> Iterator[Squares]:
+    postgres, template = server
+    with created(postgres.url, template) as url:
+        yield Squares(Queue(url))
+
+
+def test_a_worker_goes_on_after_a_crash_of_the_database(squares, postgres):
+    """Postgres stopped in immediate mode and started again, three times while tasks are claimed and committed."""
+    squares.enqueue(fault_tasks.square, 500, 0.02)
+    squares.enqueue(fault_tasks.asquare, 500, 0.02)
+    with runworker(squares.queue, **SETTINGS) as worker:
+        for _ in range(3):
+            before = squares.done()
+            eventually(lambda before=before: squares.done() >= before + 100)
+            postgres.crash()
+            postgres.start()
+        assert squares.done() < len(squares.results)
+        assert_consistent(squares.queue, squares.results)
+        assert worker.poll() is None
+
+
+def test_short_leases_that_run_out_while_the_database_is_away_are_given_to_other_attempts(
+    squares, postgres
+):
+    """Ten seconds without a database, and leases of 1.5 s."""
+    squares.enqueue(fault_tasks.square, 300, 0.1)
+    squares.enqueue(fault_tasks.asquare, 300, 0.1)
+    with runworker(squares.queue, **SETTINGS) as worker:
+        eventually(lambda: squares.done() >= 50)
+        take_away(postgres)
+        assert_consistent(squares.queue, squares.results)
+        assert worker.poll() is None
+
+
+def test_results_are_kept_while_the_database_is_away(squares, postgres):
+    """Ten seconds without a database are nobody's failure as long as the leases last."""
+    squares.enqueue(fault_tasks.square, 300, 0.1)
+    squares.enqueue(fault_tasks.asquare, 300, 0.1)
+    with runworker(squares.queue, **SETTINGS, **LONG_LEASES):
+        eventually(lambda: squares.done() >= 50)
+        take_away(postgres)
+        assert_consistent(squares.queue, squares.results)
+    assert squares.queue.ask("SELECT max(failures) FROM tasks_app_task") == [(0,)]
+
+
+def take_away(postgres: Postgres) -> None:
+    """Have no database for ten seconds."""
+    postgres.crash()
+    time.sleep(AWAY_SECONDS)
+    postgres.start()
+
+
+@pytest.mark.parametrize("leases", ["short", "long"])
+def test_a_worker_goes_on_while_all_connections_are_cut_every_second(squares, leases):
+    """For 20 s. What was on its way then is tried again, and is nobody's failure as long as the leases last."""
+    squares.enqueue(fault_tasks.square, 2_000, 0.1)
+    squares.enqueue(fault_tasks.asquare, 2_000, 0.1)
+    more = LONG_LEASES if leases == "long" else {}
+    with runworker(squares.queue, **SETTINGS, **more) as worker:
+        for _ in range(20):
+            time.sleep(1.0)
+            assert squares.queue.end_backends()
+        assert squares.done() < len(squares.results)
+        assert_consistent(squares.queue, squares.results)
+        assert worker.poll() is None
+    if leases == "long":
+        assert squares.queue.ask("SELECT max(failures) FROM tasks_app_task") == [(0,)]
