@@ -25,6 +25,7 @@ _MANY = 100
 _SOON = Backoff(base=0.1, cap=1.0)
 # Longer than any outage of a test.
 _PATIENCE_SECONDS = 60.0
+LEAVES_WITH = 7
 
 _mine = threading.local()
 
@@ -69,7 +70,7 @@ def square_and_die(number: int) -> int:
 def leave() -> None:
     """Ends its process at each attempt."""
     leave_effect()
-    os._exit(7)
+    os._exit(LEAVES_WITH)
 
 
 def leave_effect() -> None:

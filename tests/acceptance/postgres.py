@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,6 +47,12 @@ class Postgres:
         os.kill(self._pid, signal.SIGQUIT)
         psutil.Process(self._pid).wait(20)
         self._leash.release(self._pid)
+
+    def stay_away(self, seconds: float) -> None:
+        """Crash, and start again after so long."""
+        self.crash()
+        time.sleep(seconds)
+        self.start()
 
 
 @contextmanager

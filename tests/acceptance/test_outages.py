@@ -3,40 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
 from tests import fault_tasks
 from tests.acceptance.consistency import assert_consistent
-from tests.acceptance.postgres import Postgres, own_postgres
-from tests.acceptance.squares import SETTINGS, Squares
-from tests.acceptance.workers import Queue, runworker
-from tests.databases import created, migrated
+from tests.acceptance.squares import SETTINGS
+from tests.acceptance.workers import runworker
 from tests.support import eventually
 
 AWAY_SECONDS = 10.0
 # Nothing that runs when the database goes away for ten seconds loses its lease.
 LONG_LEASES = {"ASYNCPOLL_LEASE_SECONDS": "40", "ASYNCPOLL_HEARTBEAT_SECONDS": "1"}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[tuple[Postgres, str]]:
-    """A server that may be crashed, with the name of a migrated database there."""
-    with own_postgres() as postgres, migrated(postgres.url) as template:
-        yield postgres, template
-
-
-@pytest.fixture
-def postgres(server: tuple[Postgres, str]) -> Postgres:
-    return server[0]
-
-
-@pytest.fixture
-def squares(server: tuple[Postgres, str]) -> Iterator[Squares]:
-    postgres, template = server
-    with created(postgres.url, template) as url:
-        yield Squares(Queue(url))
 
 
 def test_a_worker_goes_on_after_a_crash_of_the_database(squares, postgres):
@@ -62,7 +40,7 @@ def test_short_leases_that_run_out_while_the_database_is_away_are_given_to_other
     squares.enqueue(fault_tasks.asquare, 300, 0.1)
     with runworker(squares.queue, **SETTINGS) as worker:
         eventually(lambda: squares.done() >= 50)
-        take_away(postgres)
+        postgres.stay_away(AWAY_SECONDS)
         assert_consistent(squares.queue, squares.results)
         assert worker.poll() is None
 
@@ -73,16 +51,9 @@ def test_results_are_kept_while_the_database_is_away(squares, postgres):
     squares.enqueue(fault_tasks.asquare, 300, 0.1)
     with runworker(squares.queue, **SETTINGS, **LONG_LEASES):
         eventually(lambda: squares.done() >= 50)
-        take_away(postgres)
+        postgres.stay_away(AWAY_SECONDS)
         assert_consistent(squares.queue, squares.results)
     assert squares.queue.ask("SELECT max(failures) FROM tasks_app_task") == [(0,)]
-
-
-def take_away(postgres: Postgres) -> None:
-    """Have no database for ten seconds."""
-    postgres.crash()
-    time.sleep(AWAY_SECONDS)
-    postgres.start()
 
 
 @pytest.mark.parametrize("leases", ["short", "long"])

@@ -96,8 +96,25 @@ def runworker(
     Whatever is left of it at the end is killed.
     """
     before = queue.workers()
+    process = begin_worker(queue, *arguments, log=log, **environment)
+    try:
+        eventually(lambda: process.poll() is not None or queue.workers() - before)
+        assert process.poll() is None, "runworker ended at once"
+        yield process
+    finally:
+        family = [process.pid, *(child.pid for child in children(process))]
+        for pid in family:
+            if psutil.pid_exists(pid):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+
+
+def begin_worker(
+    queue: Queue, *arguments: str, log: Path | None = None, **environment: str
+) -> subprocess.Popen[bytes]:
+    """The same process before it is up, which whoever began it has to end."""
     with log.open("ab") if log else nullcontext() as output:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "manage.py", "runworker", *arguments],
             cwd=ROOT,
             env={
@@ -109,16 +126,6 @@ def runworker(
             },
             stderr=output,
         )
-    try:
-        eventually(lambda: process.poll() is not None or queue.workers() - before)
-        assert process.poll() is None, "runworker ended at once"
-        yield process
-    finally:
-        family = [process.pid, *(child.pid for child in children(process))]
-        for pid in family:
-            if psutil.pid_exists(pid):
-                os.kill(pid, signal.SIGKILL)
-        process.wait()
 
 
 def children(process: subprocess.Popen[bytes]) -> list[psutil.Process]:

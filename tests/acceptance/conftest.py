@@ -1,0 +1,33 @@
+"""A database server that tests may crash, and tasks in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.acceptance.postgres import Postgres, own_postgres
+from tests.acceptance.squares import Squares
+from tests.acceptance.workers import Queue
+from tests.databases import created, migrated
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A server beside the one that other tests share; it may be crashed, and runs again afterwards."""
+    with own_postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def fragile_template(postgres: Postgres) -> Iterator[str]:
+    """The name of a migrated database there."""
+    with migrated(postgres.url) as name:
+        yield name
+
+
+@pytest.fixture
+def squares(postgres: Postgres, fragile_template: str) -> Iterator[Squares]:
+    """Tasks in a database of that server."""
+    with created(postgres.url, fragile_template) as url:
+        yield Squares(Queue(url))
