@@ -10,6 +10,6 @@ Those of `holds` speak the same paths:
 Those of `worker` are command lines with the same verbs:
 
     install        create what the queue needs in the database at DATABASE_URL
-    produce        enqueue tasks as `bench.producing` asks for them
+    produce        (without a verb where there is no other) enqueue tasks as `bench.producing` asks for them
     work BATCH     be a worker that takes so many tasks at once; each task counts itself with `bench.tally`
 """

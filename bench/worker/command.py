@@ -75,9 +75,10 @@ class _Bench:
         report = Report(self._notes(asked))
         for batch in self._asked.batch:
             # Rounds and not one subject after another: a machine that changes its pace does so for all.
-            runs = [self._measure(s, batch) for _ in range(self._asked.repeat) for s in able]
+            whom = [subject for subject in able if subject.takes(batch)]
+            runs = [self._measure(s, batch) for _ in range(self._asked.repeat) for s in whom]
             report.runs += [figures for figures in runs if figures is not None]
-            report.medians += _medians(report.runs, able, batch)
+            report.medians += _medians(report.runs, whom, batch)
         if self._asked.growth:
             report.costs = growth.measure(self._databases, self._asked.growth, _say)
         return report
@@ -98,7 +99,7 @@ class _Bench:
             "asyncpoll's: what it completed, as a multiple of what this queue ran at the same batch",
             *(f"{subject.name}: {subject.note}" for subject in asked if not subject.missing),
             *(
-                f"{subject.name}: not installed (pip install -r requirements-bench.txt)"
+                f"{subject.name}: not installed ({', '.join(subject.missing)}; pip install -r requirements-bench.txt)"
                 for subject in asked
                 if subject.missing
             ),

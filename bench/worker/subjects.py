@@ -5,52 +5,62 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
+from bench.broker import broker, is_installed
 from bench.database import Databases
 from bench.project import environment, manage
 from bench.worker.aims import ASYNCPOLL
 
 Command = list[str]
 
+_SITE = "bench.baselines.django_tasks_db_site"
+# Its default is a second, which would be its pick-up.
+_LOOK_SECONDS = "0.1"
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a subject keeps its tasks: variables for its processes, and what asks for the tasks that aren't over."""
+    """Where a subject keeps its tasks: variables for its processes, and the database if it is one."""
 
     variables: dict[str, str]
-    database_url: str = ""
+    database_url: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A task queue. `unfinished` is true while a task waits or runs; `most_tasks` bounds the backlog of a slow one."""
+    """A task queue, and how its processes are started.
+
+    `unfinished` is SQL that is true while a task waits or runs; empty where the worker is through with a task before
+    it runs it. `most_tasks` bounds the backlog of a slow one, `most_batch` is 1 for one that has no batches.
+    """
 
     name: str
-    packages: tuple[str, ...]
+    note: str
+    place: Callable[[Databases], AbstractContextManager[Place]]
     produce: Command
     work: Callable[[int], Command]
-    unfinished: str
-    settings: str = ""
+    unfinished: str = ""
     install: Command | None = None
+    packages: tuple[str, ...] = ()
+    needs_broker: bool = False
     most_tasks: int = 40_000
-    note: str = ""
+    most_batch: int | None = None
 
     @property
     def missing(self) -> list[str]:
-        """Packages that it needs and that are not installed."""
-        return [name for name in self.packages if importlib.util.find_spec(name) is None]
+        """What it needs and what is not installed."""
+        missing = [name for name in self.packages if importlib.util.find_spec(name) is None]
+        return [*missing, *(["a Redis server"] if self.needs_broker and not is_installed() else [])]
+
+    def takes(self, batch: int) -> bool:
+        """Can it be measured with batches of that size?"""
+        return self.most_batch is None or batch <= self.most_batch
 
     def tasks(self, batch: int) -> int:
         """A backlog that takes a second or more."""
         return min(self.most_tasks, 4_000 + 2_000 * (batch - 1))
-
-    @contextmanager
-    def place(self, databases: Databases) -> Iterator[Place]:
-        """A fresh database, gone afterwards."""
-        with databases.fresh() if self.name == ASYNCPOLL else databases.empty() as url:
-            yield Place(environment(url, self.settings), url)
 
 
 def subjects() -> list[Subject]:
@@ -58,24 +68,96 @@ def subjects() -> list[Subject]:
     return [
         Subject(
             name=ASYNCPOLL,
-            packages=(),
+            note="runworker with --concurrency, on asyncio",
+            place=_migrated,
             produce=_module("bench.worker.site.produce"),
             work=lambda batch: manage("runworker", "--concurrency", str(batch)),
             unfinished="SELECT EXISTS (SELECT FROM tasks_app_task WHERE ready)"
             " OR EXISTS (SELECT FROM tasks_app_task WHERE status = 'RUNNING')",
-            settings="bench.worker.site.settings",
-            note="`runworker --concurrency` is the batch, on asyncio",
         ),
         Subject(
             name="pgqueuer",
-            packages=("pgqueuer", "asyncpg"),
+            note="QueueManager with batch_size, on asyncpg and uvloop",
+            place=_empty,
+            install=_module("bench.baselines.pgqueuer_jobs", "install"),
             produce=_module("bench.baselines.pgqueuer_jobs", "produce"),
             work=lambda batch: _module("bench.baselines.pgqueuer_jobs", "work", str(batch)),
             unfinished="SELECT EXISTS (SELECT FROM pgqueuer)",
-            install=_module("bench.baselines.pgqueuer_jobs", "install"),
-            note="QueueManager with `batch_size`, asyncpg, uvloop",
+            packages=("pgqueuer", "asyncpg"),
         ),
+        Subject(
+            name="procrastinate",
+            note="App.run_worker_async with concurrency, on psycopg and uvloop",
+            place=_empty,
+            install=_module("bench.baselines.procrastinate_jobs", "install"),
+            produce=_module("bench.baselines.procrastinate_jobs", "produce"),
+            work=lambda batch: _module("bench.baselines.procrastinate_jobs", "work", str(batch)),
+            unfinished="SELECT EXISTS"
+            " (SELECT FROM procrastinate_jobs WHERE status IN ('todo', 'doing'))",
+            packages=("procrastinate",),
+            most_tasks=2_000,
+        ),
+        Subject(
+            name="django-tasks-db",
+            note=f"db_worker, looking every {_LOOK_SECONDS} s when it has nothing to do",
+            place=_site,
+            install=_module("django", "migrate", "--verbosity", "0"),
+            produce=_module(f"{_SITE}.produce"),
+            work=lambda batch: _module(
+                *("django", "db_worker", "--verbosity", "0", "--no-startup-delay"),
+                *("--interval", _LOOK_SECONDS),
+            ),
+            unfinished="SELECT EXISTS"
+            " (SELECT FROM django_tasks_database_dbtaskresult WHERE status IN ('READY', 'RUNNING'))",
+            packages=("django_tasks_db",),
+            most_tasks=1_500,
+            most_batch=1,
+        ),
+        _celery("celery", "prefork", 2),
+        _celery("celery-solo", "solo", 1),
     ]
+
+
+def _celery(name: str, pool: str, processes: int) -> Subject:
+    return Subject(
+        name=name,
+        note=f"pool {pool} with {processes}, --prefetch-multiplier is the batch, on Redis; keeps no results, enqueues one by one",
+        place=_on_redis,
+        produce=_module("bench.baselines.celery_app"),
+        work=lambda batch: _module(
+            *("celery", "-A", "bench.baselines.celery_app", "worker"),
+            *("--pool", pool, "--concurrency", str(processes)),
+            *("--prefetch-multiplier", str(batch), "--loglevel", "WARNING"),
+            *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+        ),
+        packages=("celery", "redis"),
+        needs_broker=True,
+        most_tasks=4_000,
+    )
+
+
+@contextmanager
+def _migrated(databases: Databases) -> Iterator[Place]:
+    with databases.fresh() as url:
+        yield Place(environment(url, "bench.worker.site.settings"), url)
+
+
+@contextmanager
+def _empty(databases: Databases) -> Iterator[Place]:
+    with databases.empty() as url:
+        yield Place({"DATABASE_URL": url}, url)
+
+
+@contextmanager
+def _site(databases: Databases) -> Iterator[Place]:
+    with databases.empty() as url:
+        yield Place({"DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": f"{_SITE}.settings"}, url)
+
+
+@contextmanager
+def _on_redis(databases: Databases) -> Iterator[Place]:
+    with broker() as url:
+        yield Place({"BENCH_BROKER_URL": url}, None)
 
 
 def _module(name: str, *arguments: str) -> Command:
