@@ -104,6 +104,10 @@ class LeaseExpired(TasksError):
     """The worker that ran an attempt stopped answering. Stored as the error of that attempt, never raised."""
 
 
+class CounterExhausted(TasksError):
+    """A task's version or attempt is at the end of its column. Stored as the error of a task, never raised."""
+
+
 class LeaseLost(TasksError):
     """The attempt does not hold its task any more: a step of it was not recorded, and nothing else of it counts."""
 

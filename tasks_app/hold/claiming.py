@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 from asyncpoll.contract import ClaimOutcome
@@ -15,6 +16,7 @@ from tasks_app.hold.window import Window, grant
 from tasks_app.owned import owned
 from tasks_app.store import Leased
 from tasks_app.store.pool import Pool
+from tasks_app.store.quarantine import despite_unfit
 from tasks_app.wakeup.offers import Claimant
 from tasks_app.wakeup.service import WakeupService, current_service
 from tasks_app.wakeup.topic import Wake
@@ -95,7 +97,7 @@ async def _look_until_found(
     while True:
         async with service.hub.offers.looking:
             # Owned: a client that hangs up must not cancel a claim half-way.
-            taken = await owned(_take(service.pool, asked))
+            taken = await owned(despite_unfit(service.pool, partial(_take, service.pool, asked)))
         if taken.tasks or taken.repeated:
             if len(taken.tasks) == asked.limit:
                 service.hub.offers.offer(asked.queue)  # there may be more, for the next in line

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import models
+from django.db.models import Q
 
-from tasks_app.models.task import MAX_NAME_LENGTH
+from tasks_app.limits import MAX_NAME_LENGTH, MAX_PRIORITY, MAX_TIMEOUT_SECONDS, MIN_PRIORITY
+from tasks_app.models.task import readable
 
 
 class Schedule(models.Model):
@@ -37,6 +39,20 @@ class Schedule(models.Model):
     last_task = models.UUIDField(null=True, blank=True)
 
     class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="asyncpoll_schedule_bounds",
+                condition=Q(
+                    priority__gte=MIN_PRIORITY,
+                    priority__lte=MAX_PRIORITY,
+                    timeout_seconds__gte=0,
+                    timeout_seconds__lte=MAX_TIMEOUT_SECONDS,
+                ),
+            ),
+            models.CheckConstraint(
+                name="asyncpoll_ticks_readable", condition=readable("next_tick", "last_tick")
+            ),
+        ]
         permissions = [
             ("pause_schedule", "Can pause and resume schedules"),
             ("run_schedule", "Can run schedules now"),

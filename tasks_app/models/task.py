@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import and_
 from typing import Any
 
 from django.db import models
 from django.db.models import F, Q
 
-from tasks_app.limits import MAX_NAME_LENGTH, MAX_PRIORITY, MIN_PRIORITY, new_task_id
+from tasks_app.limits import (
+    FIRST_MOMENT,
+    LAST_MOMENT,
+    MAX_NAME_LENGTH,
+    MAX_PRIORITY,
+    MAX_TIMEOUT_SECONDS,
+    MIN_PRIORITY,
+    new_task_id,
+)
 from tasks_app.models.status import TERMINAL_VALUES, TaskStatus
+
+
+def readable(*fields: str) -> Q:
+    """Each of these moments, unless it is NULL, is one that can be read back and computed with."""
+    conditions = (
+        Q(**{f"{field}__isnull": True})
+        | Q(**{f"{field}__gte": FIRST_MOMENT, f"{field}__lte": LAST_MOMENT})
+        for field in fields
+    )
+    return reduce(and_, conditions)
 
 
 class Task(models.Model):
@@ -99,6 +119,16 @@ class Task(models.Model):
             ),
             models.CheckConstraint(
                 name="asyncpoll_failures_within", condition=Q(failures__lte=F("attempt"))
+            ),
+            models.CheckConstraint(
+                name="asyncpoll_moments_readable",
+                condition=readable(
+                    "run_at", "created_at", "started_at", "finished_at", "lease_expires_at"
+                ),
+            ),
+            models.CheckConstraint(
+                name="asyncpoll_timeout_bounds",
+                condition=Q(timeout_seconds__gte=0, timeout_seconds__lte=MAX_TIMEOUT_SECONDS),
             ),
         ]
         indexes = [

@@ -63,6 +63,10 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
             WARNING,
             "%(name)s %(id)s attempt %(attempt)s: another transaction has its row locked; its commit waits",
         ),
+        "task.unfit": (
+            ERROR,
+            "Task %(id)s is failed (%(reason)s), as the database said: %(error)s",
+        ),
         "commit.refused": (ERROR, "%(name)s %(id)s is failed: its change was refused: %(error)s"),
         "commit.abandoned": (
             ERROR,

@@ -7,6 +7,7 @@ from tasks_app.events import emit
 from tasks_app.loops import Loop
 from tasks_app.store import rescue
 from tasks_app.store.pool import Pool
+from tasks_app.store.quarantine import despite_unfit
 
 _BATCH = 500
 # A short lease shall not wait longer for its rescuer than it lasted; an index scan that finds nothing is cheap.
@@ -25,9 +26,8 @@ class Rescue(Loop):
     async def step(self) -> float:
         """Rescue once; a full batch is followed by the next at once."""
         settings = conf.current()
-        rescued = await self._pool.run(
-            rescue(_BATCH, settings.RETRY_BASE_SECONDS, settings.RETRY_MAX_SECONDS)
-        )
+        call = rescue(_BATCH, settings.RETRY_BASE_SECONDS, settings.RETRY_MAX_SECONDS)
+        rescued = await despite_unfit(self._pool, lambda: self._pool.run(call))
         for task in rescued:
             emit("task.rescued", id=task.id, status=task.status, version=task.version)
         return 0.0 if len(rescued) == _BATCH else _EVERY_SECONDS

@@ -13,6 +13,7 @@ from tasks_app.events import emit
 from tasks_app.loops import Loop
 from tasks_app.store import claim
 from tasks_app.store.pool import Pool
+from tasks_app.store.quarantine import despite_unfit
 from tasks_app.worker.executor import Executor
 from tasks_app.worker.held import Held
 
@@ -74,9 +75,8 @@ class Claimer(Loop):
         self._executor.expect()
         # A notification that arrives while the claim is out makes it True again.
         self._hungry = False
-        batch = await self._pool.run(
-            claim(self._worker, free, self._queues, settings.LEASE_SECONDS, queues.outside())
-        )
+        call = claim(self._worker, free, self._queues, settings.LEASE_SECONDS, queues.outside())
+        batch = await despite_unfit(self._pool, lambda: self._pool.run(call))
         if batch:
             emit("task.claimed", count=len(batch), asked=free)
         if len(batch) >= free:

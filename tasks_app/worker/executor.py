@@ -13,7 +13,6 @@ from uuid import UUID
 from asyncpoll.contract import Status
 from tasks_app import catalogue
 from tasks_app.context import running
-from tasks_app.errors import UnknownTask
 from tasks_app.events import emit
 from tasks_app.store import Change, Claimed, Milestone
 from tasks_app.worker.attempt import Attempt
@@ -121,7 +120,8 @@ class Executor:
         attempt.timer = loop.call_later(claimed.timeout_seconds, self._time_out, attempt)
         try:
             runnable = find(claimed)
-        except UnknownTask as error:
+        except Exception as error:
+            # UnknownTask, or what its declaration raises: the batch's other tasks are to begin.
             self._finish(attempt, raised(error))
             return
         attempt.ended = runnable.ended

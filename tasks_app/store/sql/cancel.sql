@@ -2,7 +2,7 @@
 WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at),
 target AS MATERIALIZED (
     SELECT id FROM tasks_app_task
-    WHERE id = %(id)s AND (status = 'PENDING' OR (status = 'RUNNING' AND NOT cancel_requested))
+    WHERE id = %(id)s AND version < 2147483647 AND (status = 'PENDING' OR (status = 'RUNNING' AND NOT cancel_requested))
     FOR UPDATE
 ),
 cancelled AS (

@@ -27,7 +27,7 @@ changed AS (
         result = CASE WHEN held.status = 'SUCCESS' THEN c.result::jsonb END,
         error_type = c.error_type, error_message = c.error_message, traceback = c.traceback,
         error_class = c.error_class,
-        failures = t.failures + c.failed,
+        failures = least(t.failures + c.failed, t.attempt),
         ready = held.status = 'PENDING' AND c.delay <= 0,
         run_at = CASE WHEN held.status = 'PENDING' AND c.delay > 0
             THEN now.at + make_interval(secs => c.delay) ELSE t.run_at END,

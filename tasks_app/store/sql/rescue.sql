@@ -20,7 +20,7 @@ expired AS MATERIALIZED (
 ),
 rescued AS (
     UPDATE tasks_app_task t SET
-        status = expired.status, version = t.version + 1, failures = t.failures + 1, progress = NULL,
+        status = expired.status, version = t.version + 1, failures = least(t.failures + 1, t.attempt), progress = NULL,
         error_type = CASE WHEN t.started_at + make_interval(secs => t.timeout_seconds) <= now.at
             THEN 'TimeoutError' ELSE 'LeaseExpired' END,
         error_message = CASE WHEN t.started_at + make_interval(secs => t.timeout_seconds) <= now.at

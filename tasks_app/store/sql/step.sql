@@ -10,7 +10,7 @@ changed AS (
         status = %(status)s::text,
         version = t.version + 1,
         attempt = t.attempt + target.starts::int,
-        failures = t.failures + (%(status)s::text = 'FAILED')::int,
+        failures = least(t.failures + (%(status)s::text = 'FAILED')::int, t.attempt + target.starts::int),
         ready = false,
         worker = %(worker)s,
         started_at = CASE WHEN target.starts THEN now.at ELSE t.started_at END,
