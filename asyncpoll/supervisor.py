@@ -1,7 +1,7 @@
-"""Child processes that are started, restarted when they die, and stopped together within a bounded time.
+"""What `manage.py up` runs, as children of its own.
 
-Each child leads a process group of its own: a Ctrl-C in the terminal reaches only us, and we tell the children.
-Should we be killed, the leash ends them.
+Each leads a process group of its own: a Ctrl-C in the terminal reaches only us, and we tell the children. Should we
+be killed, the leash ends them.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ import asyncio
 import logging
 import signal
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from asyncpoll import children
 from asyncpoll.leash import Leash, end_groups, signal_group
 
 logger = logging.getLogger("asyncpoll.up")
@@ -20,12 +22,8 @@ logger = logging.getLogger("asyncpoll.up")
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # A web process drains in 2.5 s and a worker hands back what it can't finish; with the database's end, all within 10 s.
 STOP_SECONDS = 5.0
-# A child that lived this long had started well: its next death is a first one.
-SETTLED_SECONDS = 30.0
 # Deaths in a row before anything ever worked after which waiting on is no use.
 HOPELESS_DEATHS = 3
-_FIRST_DELAY_SECONDS = 0.5
-_LONGEST_DELAY_SECONDS = 15.0
 
 
 class ChildrenFailed(RuntimeError):
@@ -40,122 +38,77 @@ class ChildSpec:
     command: Sequence[str]
 
 
-def restart_delay(deaths: int) -> float:
-    """Seconds before the restart that follows the `deaths`-th death in a row: doubling, bounded."""
-    return min(_FIRST_DELAY_SECONDS * 2 ** (deaths - 1), _LONGEST_DELAY_SECONDS)
-
-
 async def supervise(
     specs: Sequence[ChildSpec],
     environment: Mapping[str, str],
     until_ready: Callable[[], Awaitable[None]],
     when_ready: Callable[[], object],
+    *more: Coroutine[Any, Any, None],
+    on_stop: Callable[[], object] = lambda: None,
 ) -> None:
     """Run the children until a stop signal arrives; then stop them all. A second signal kills what is left.
 
     Calls `when_ready` once, after `until_ready` has returned. Raises ChildrenFailed if a child keeps dying before.
     """
-    stop, hurry, ready = asyncio.Event(), asyncio.Event(), asyncio.Event()
-
-    def on_signal() -> None:
-        (hurry if stop.is_set() else stop).set()
+    ready = asyncio.Event()
 
     async def announce() -> None:
         await until_ready()
         ready.set()
         when_ready()
 
-    loop = asyncio.get_running_loop()
-    for number in STOP_SIGNALS:
-        loop.add_signal_handler(number, on_signal)
     leash = Leash()
-    children = [_Child(spec, environment, leash, ready) for spec in specs]
-    tasks = [
-        asyncio.create_task(work) for work in (announce(), *(child.keep() for child in children))
-    ]
-    stopping = asyncio.create_task(stop.wait())
+    kept = [_GroupLeader(spec, environment, leash, ready) for spec in specs]
     try:
-        await _first_to_fail(stopping, tasks)
+        await children.supervise(kept, announce(), *more, signals=STOP_SIGNALS, on_stop=on_stop)
     finally:
-        stop.set()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*(child.end(hurry) for child in children))
         leash.close()
 
 
-async def _first_to_fail(stopping: asyncio.Task[bool], tasks: list[asyncio.Task[None]]) -> None:
-    pending: set[asyncio.Task[None] | asyncio.Task[bool]] = {stopping, *tasks}
-    while not stopping.done():
-        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-
-
-class _Child:
-    """One child: at most one process at a time."""
+class _GroupLeader(children.Child):
+    """One child, with whatever it starts itself."""
 
     def __init__(
         self, spec: ChildSpec, environment: Mapping[str, str], leash: Leash, ready: asyncio.Event
     ) -> None:
+        super().__init__()
+        self.stop_seconds = STOP_SECONDS
         self._spec = spec
         self._environment = environment
         self._leash = leash
         self._ready = ready
-        self._process: Process | None = None
-        self._deaths = 0
 
-    async def keep(self) -> None:
-        """Start the child, and start it again whenever it ends. Raises ChildrenFailed."""
-        loop = asyncio.get_running_loop()
-        while True:
-            started = loop.time()
-            process = await self._start()
-            await process.wait()
-            lived = loop.time() - started
-            await self._bury(process)
-            self._deaths = 1 if lived >= SETTLED_SECONDS else self._deaths + 1
-            how = f"{self._spec.name} {_ended(process)} after {lived:.0f} s"
-            if self._deaths >= HOPELESS_DEATHS and not self._ready.is_set():
-                raise ChildrenFailed(
-                    f"{how}, {HOPELESS_DEATHS} times in a row and never ready; what it wrote above says why."
-                )
-            delay = restart_delay(self._deaths)
-            logger.error("%s; starting it again in %g s (death %d)", how, delay, self._deaths)
-            await asyncio.sleep(delay)
-
-    async def end(self, hurry: asyncio.Event) -> None:
-        """Ask the process to end; kill it and its descendants after STOP_SECONDS, or at once on `hurry`."""
-        process = self._process
-        if process is None:
-            return
-        if process.returncode is None:
-            process.terminate()
-        waits = [asyncio.create_task(process.wait()), asyncio.create_task(hurry.wait())]
-        await asyncio.wait(waits, timeout=STOP_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        signal_group(process.pid, signal.SIGKILL)
-        await process.wait()
-        for wait in waits:
-            wait.cancel()
-        self._leash.release(process.pid)
-
-    async def _start(self) -> Process:
+    async def start(self) -> Process:
+        """In a group of its own."""
         program, *arguments = self._spec.command
-        self._process = await asyncio.create_subprocess_exec(
+        process = await asyncio.create_subprocess_exec(
             program, *arguments, env=self._environment, stdin=DEVNULL, process_group=0
         )
-        self._leash.hold(self._process.pid)
-        return self._process
+        self._leash.hold(process.pid)
+        return process
 
-    async def _bury(self, process: Process) -> None:
-        # What it had started itself goes first, or the port would still be taken.
+    def died(self, end: children.End) -> None:
+        """Say so; give up if it never worked."""
+        how = f"{self._spec.name} {end.how} after {end.lived_seconds:.0f} s"
+        if end.deaths >= HOPELESS_DEATHS and not self._ready.is_set():
+            raise ChildrenFailed(
+                f"{how}, {HOPELESS_DEATHS} times in a row and never ready; what it wrote above says why."
+            )
+        logger.error("%s; starting it again in %g s (death %d)", how, end.pause_seconds, end.deaths)
+
+    def hurry(self, process: Process) -> None:
+        """At once, then."""
+        self.kill(process)
+
+    def kill(self, process: Process) -> None:
+        """With all its descendants."""
+        signal_group(process.pid, signal.SIGKILL)
+
+    async def clean_up(self, process: Process) -> None:
+        """What it had started itself goes first, or the port would still be taken."""
         if signal_group(process.pid, signal.SIGTERM):
             await asyncio.to_thread(end_groups, [process.pid], STOP_SECONDS)
+
+    def forget(self, process: Process) -> None:
+        """Its number may be somebody else's from now on."""
         self._leash.release(process.pid)
-        self._process = None
-
-
-def _ended(process: Process) -> str:
-    code = process.returncode or 0
-    return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"

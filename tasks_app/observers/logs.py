@@ -100,6 +100,15 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
             ERROR,
             "Server process %(process)s of slot %(slot)s ended with code %(exit_code)s",
         ),
+        "server.restarting": (
+            INFO,
+            "Replacing %(processes)s server processes, one after the other",
+        ),
+        "server.restarted": (INFO, "Replaced %(processes)s server processes"),
+        "server.restart_failed": (
+            ERROR,
+            "The successor in slot %(slot)s did not start; the processes that serve stay as they are",
+        ),
         "announcer.failed": (
             WARNING,
             "Queues %(queues)s could not be announced (%(error)s); workers find the tasks by polling",

@@ -19,7 +19,7 @@ from tasks_app.serving.body import ARRIVAL_SECONDS
 from tasks_app.serving.channel import Channel
 from tasks_app.serving.collector import calm_collector
 from tasks_app.serving.problems import TOO_SLOW
-from tasks_app.serving.sockets import BACKLOG
+from tasks_app.serving.sockets import BACKLOG, turn_away
 from tasks_app.serving.wiring import Wiring
 
 # Twisted knows the statuses of its time; the others would be called "Unknown Status".
@@ -30,6 +30,8 @@ KEEP_ALIVE_SECONDS = 75
 
 # A balancer needs a moment to see that readiness has turned false; clients without one are better accepted than refused.
 _STILL_ACCEPTING_SECONDS = 1.0
+# Handshakes that had begun when new ones were turned away need a round trip to complete.
+_HANDSHAKES_SECONDS = 0.2
 # Counted from the signal. Half-sent requests and slow views have until then.
 _DRAIN_SECONDS = 2.2
 _FLUSH_SECONDS = 0.3
@@ -38,10 +40,18 @@ _LOOK_EVERY_SECONDS = 0.02
 
 
 class DrainingServer(Server):
-    """Serves on the listening socket `fd`, which it owns from now on, until SIGTERM, SIGINT or `begin_drain()`."""
+    """Serves on the listening socket `fd` until SIGTERM, SIGINT, SIGHUP or `begin_drain()`."""
+
+    socket_ends: bool
+    """True when nobody serves the socket after those who leave now: then new connections may be turned away."""
 
     def __init__(
-        self, application: Any, fd: int, wiring: Wiring, when_ready: Callable[[], object]
+        self,
+        application: Any,
+        fd: int,
+        wiring: Wiring,
+        when_ready: Callable[[], object],
+        socket_ends: bool = False,
     ) -> None:
         super().__init__(
             application,
@@ -51,6 +61,7 @@ class DrainingServer(Server):
             ready_callable=self._ready,
             server_name="",
         )
+        self.socket_ends = socket_ends
         self.failure: BaseException | None = None
         self.channels: set[Channel] = set()
         self._wiring = wiring
@@ -68,11 +79,23 @@ class DrainingServer(Server):
         if self._drain is None:
             self._drain = self.loop.create_task(self._drain_and_stop())
 
+    def hand_over(self) -> None:
+        """Leave the sockets, and whoever is in their queues, to the process that serves them now; then drain."""
+        for port in self._take_ports():
+            _close(port)
+        self.begin_drain()
+
+    def _take_ports(self) -> list[Any]:
+        ports, self._ports = self._ports, []
+        for port in ports:
+            port.stopReading()
+        return ports
+
     def _ready(self) -> None:
         """Called when factory and port exist and before the first connection is accepted."""
         self.http_factory.timeOut = KEEP_ALIVE_SECONDS
         self.http_factory.protocol = Channel
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             self.loop.add_signal_handler(number, self.begin_drain)
         self._starting = self.loop.create_task(self._start())
 
@@ -138,7 +161,7 @@ class DrainingServer(Server):
         try:
             self._wiring.drain.begin_drain()
             await asyncio.sleep(_STILL_ACCEPTING_SECONDS)
-            self._stop_accepting()
+            await self._stop_accepting()
             await _until(
                 lambda: all(c.is_idle for c in self._open_channels()), by=began + _DRAIN_SECONDS
             )
@@ -149,19 +172,28 @@ class DrainingServer(Server):
         finally:
             self.stop()
 
-    def _stop_accepting(self) -> None:
+    async def _stop_accepting(self) -> None:
         """Close the ports in the same tick that finds their queues empty: the kernel resets whoever is left in one."""
-        for port in self._ports:
-            port.stopReading()
-            for _ in range(BACKLOG):
-                if not _has_queue(port.socket):
-                    break
-                port.doRead()
-            port.connectionLost(Failure(ConnectionAbortedError()))
+        if self.socket_ends and all(map(turn_away, [port.socket for port in self._ports])):
+            await asyncio.sleep(_HANDSHAKES_SECONDS)
+        for port in self._take_ports():
+            _accept_all(port)
+            _close(port)
 
     def _open_channels(self) -> list[Channel]:
         self.channels = {channel for channel in self.channels if not channel.is_upgraded}
         return list(self.channels)
+
+
+def _accept_all(port: Any) -> None:
+    for _ in range(BACKLOG):
+        if not _has_queue(port.socket):
+            return
+        port.doRead()
+
+
+def _close(port: Any) -> None:
+    port.connectionLost(Failure(ConnectionAbortedError()))
 
 
 async def _until(fact: Callable[[], bool], by: float) -> None:

@@ -16,7 +16,7 @@ from tasks_app import conf
 from tasks_app.errors import ConfigurationError
 from tasks_app.serving import limits
 from tasks_app.serving.handler import get_asgi_application
-from tasks_app.serving.processes import READY, Parent
+from tasks_app.serving.processes import READY, Parent, Word
 from tasks_app.serving.sockets import listen, listen_slots, url_of
 from tasks_app.serving.wiring import wiring_of
 
@@ -29,7 +29,7 @@ def serve(host: str, port: int, processes: int, say: Say) -> None:
     if processes == 1:
         listener = listen(host, port)
         url = url_of(listener)
-        _run(listener.detach(), lambda: say(_serving_on(url, 1)))
+        _run(listener.detach(), lambda: say(_serving_on(url, 1)), socket_ends=True)
         return
     listeners = listen_slots(host, port, processes)
     url = url_of(listeners[0])
@@ -49,7 +49,13 @@ def serve_socket(fd: int, say: Say) -> None:
     _run(fd, lambda: say(f"Serving on file descriptor {fd}."))
 
 
-def _run(fd: int, when_ready: Callable[[], object], leash: socket.socket | None = None) -> None:
+def _run(
+    fd: int,
+    when_ready: Callable[[], object],
+    leash: socket.socket | None = None,
+    *,
+    socket_ends: bool = False,
+) -> None:
     application = _application()
     wiring = wiring_of(application)
     wiring.drain.limit_to(limits.raise_open_files(conf.current().MAX_HELD))
@@ -57,8 +63,9 @@ def _run(fd: int, when_ready: Callable[[], object], leash: socket.socket | None 
     # Its import installs the reactor, which nothing but a serving process should have.
     from tasks_app.serving.daphne_server import DrainingServer
 
-    server = DrainingServer(application, fd, wiring, when_ready)
+    server = DrainingServer(application, fd, wiring, when_ready, socket_ends)
     if leash is not None:
+        leash.setblocking(False)
         server.loop.add_reader(leash, _follow, server, leash)
     server.run()
     if isinstance(server.failure, OSError):
@@ -70,9 +77,15 @@ def _run(fd: int, when_ready: Callable[[], object], leash: socket.socket | None 
 
 
 def _follow(server: Any, leash: socket.socket) -> None:
-    """The parent never writes, so this is its end."""
-    server.loop.remove_reader(leash)
-    server.begin_drain()
+    """Do as the parent says, or as is left to do when it is gone."""
+    word = leash.recv(1)
+    if not word:
+        server.loop.remove_reader(leash)
+    if word == Word.HANDED_OVER.value:
+        server.hand_over()
+    else:
+        server.socket_ends = True
+        server.begin_drain()
 
 
 def _application() -> Any:

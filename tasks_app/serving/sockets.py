@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import socket
+import struct
 import sys
 
 from tasks_app.errors import ConfigurationError
@@ -12,8 +14,14 @@ from tasks_app.errors import ConfigurationError
 # A reconnect wave must wait in the queue and not lose its SYNs; the kernel cuts this to its own limit.
 BACKLOG = 4096
 
-# Elsewhere SO_REUSEPORT lets several sockets have one port but gives all connections to one of them.
-_KERNEL_BALANCES = sys.platform.startswith("linux")
+_LINUX = sys.platform.startswith("linux")
+
+# A filter of four instructions for what arrives at a socket: load the byte of the TCP flags; if SYN is set, keep
+# nothing of the packet; else all of it.
+_SO_ATTACH_FILTER = 26
+_NO_SYN = struct.pack(
+    "HBBI" * 4, 0x30, 0, 0, 13, 0x45, 0, 1, 0x02, 0x06, 0, 0, 0, 0x06, 0, 0, 0xFFFFFFFF
+)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -27,7 +35,8 @@ def listen_slots(host: str, port: int, count: int) -> list[socket.socket]:
     Each has a queue of its own, which outlives its process as long as this one keeps the socket open. Raises
     ConfigurationError.
     """
-    if not _KERNEL_BALANCES:
+    # Elsewhere SO_REUSEPORT lets several sockets have one port but gives all connections to one of them.
+    if not _LINUX:
         first = listen(host, port)
         return [first, *(first.dup() for _ in range(count - 1))]
     # SO_REUSEPORT would let a second server of the same user in without a word, so a plain bind asks first.
@@ -37,6 +46,22 @@ def listen_slots(host: str, port: int, count: int) -> list[socket.socket]:
         first,
         *(_listen(host, first.getsockname()[1], shared=True) for _ in range(count - 1)),
     ]
+
+
+def turn_away(listener: socket.socket) -> bool:
+    """Let no further connection begin on `listener`; who tries sees nothing until it closes. False where that can't be.
+
+    It acts on the socket and so on every process that has a copy.
+    """
+    if not _LINUX:
+        return False
+    code = ctypes.create_string_buffer(_NO_SYN, len(_NO_SYN))
+    program = struct.pack("HP", len(_NO_SYN) // 8, ctypes.addressof(code))
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
+    except OSError:  # some sandboxes know no filters
+        return False
+    return True
 
 
 def url_of(listener: socket.socket) -> str:

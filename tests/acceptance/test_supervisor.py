@@ -14,9 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from asyncpoll import supervisor
+from asyncpoll import children, supervisor
+from asyncpoll.children import restart_delay
 from asyncpoll.leash import Leash
-from asyncpoll.supervisor import ChildrenFailed, ChildSpec, restart_delay, supervise
+from asyncpoll.supervisor import ChildrenFailed, ChildSpec, supervise
 from tests.support import aeventually, eventually
 
 # Adds its pid to a file, then waits; "stubborn" ones ignore SIGTERM.
@@ -123,7 +124,7 @@ async def test_a_child_that_keeps_dying_before_anything_worked_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others are stopped, and the message names the culprit and its exit code."""
-    monkeypatch.setattr(supervisor, "restart_delay", lambda deaths: 0.0)
+    monkeypatch.setattr(children, "restart_delay", lambda *_: 0.0)
     pids = tmp_path / "pids"
     broken = ChildSpec("web", [sys.executable, "-c", "raise SystemExit(7)"])
 
@@ -137,7 +138,7 @@ async def test_a_child_that_keeps_dying_before_anything_worked_is_reported(
 
 def test_restarts_come_slower_and_slower_but_not_without_bound() -> None:
     """Half a second at first, fifteen at most."""
-    assert [restart_delay(deaths) for deaths in (1, 2, 3, 100)] == [0.5, 1.0, 2.0, 15.0]
+    assert [restart_delay(deaths, 0.5, 15.0) for deaths in (1, 2, 3, 100)] == [0.5, 1.0, 2.0, 15.0]
 
 
 def test_children_end_when_their_owner_is_killed(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_where_the_kernel_does_not_balance_slots_are_one_socket(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each process takes what it can from the same queue."""
-    monkeypatch.setattr(sockets, "_KERNEL_BALANCES", False)
+    monkeypatch.setattr(sockets, "_LINUX", False)
     first, second = listen_slots("127.0.0.1", 0, 2)
     assert first.getsockname() == second.getsockname()
     if sys.platform.startswith("linux"):
