@@ -75,6 +75,9 @@ class KeyReused(TasksError):
 class TaskNotFound(TasksError):
     """No task has that id, or it belongs to somebody else: the two can't be told apart."""
 
+    def __init__(self, task_id: UUID) -> None:
+        super().__init__(f"There is no task {task_id}, or it is not yours; check the id.")
+
 
 class TooManyHeld(TasksError):
     """The process is past the last of its limits."""

@@ -202,7 +202,8 @@ def _is_broken(connection: Any) -> bool:
 def _with_result(snapshot: Snapshot) -> Snapshot:
     if not snapshot.result_apart:
         return snapshot
-    return replace(snapshot, result=run(store.read_result(snapshot.id)), result_apart=False)
+    results = run(store.read_results([snapshot.id]))
+    return replace(snapshot, result=results.get(snapshot.id), result_apart=False)
 
 
 def _why_stuck(snapshot: Snapshot) -> str:

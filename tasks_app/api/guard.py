@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from asyncpoll.contract import Problem
 from tasks_app import errors
 from tasks_app.api.identity import Identity, confirm, identify, require
-from tasks_app.api.responses import ProblemRaised, problem
+from tasks_app.api.responses import ProblemRaised, problem, problem_document
 
 # Any, as the stubs of Django know no asynchronous views.
 View = Callable[..., Any]
@@ -96,15 +96,23 @@ _RETRY_AFTER = {errors.TooManyHeld: "5", errors.GoingAway: "1", errors.StoreUnav
 
 def problem_for(error: errors.TasksError) -> HttpResponse:
     """The problem document for an error of ours; one that is nobody's business outside is raised again."""
+    kind, status, detail = _described(error)
+    headers = {"Retry_After": _RETRY_AFTER[type(error)]} if type(error) in _RETRY_AFTER else {}
+    return problem(kind, status, detail, parameter=getattr(error, "parameter", None), **headers)
+
+
+def problem_inside(error: errors.TasksError) -> dict[str, Any]:
+    """The same as a part of an answer, where one of many things that were asked for can't be answered."""
+    return problem_document(*_described(error))
+
+
+def _described(error: errors.TasksError) -> tuple[Problem, int, str]:
     if type(error) not in _KINDS:
         raise error
-    kind, status = _KINDS[type(error)]
-    headers = {"Retry_After": _RETRY_AFTER[type(error)]} if type(error) in _RETRY_AFTER else {}
-    detail = str(error)
-    if isinstance(error, errors.StoreUnavailable):
-        # The driver's text names hosts and users.
-        detail = "The database did not answer in time; try again."
-    return problem(kind, status, detail, parameter=getattr(error, "parameter", None), **headers)
+    # The driver's text names hosts and users.
+    away = isinstance(error, errors.StoreUnavailable)
+    detail = "The database did not answer in time; try again." if away else str(error)
+    return *_KINDS[type(error)], detail
 
 
 def parse_task_id(text: str, identity: Identity) -> UUID:
@@ -118,5 +126,5 @@ def parse_task_id(text: str, identity: Identity) -> UUID:
             "must be a task's id: a UUID, as in the Location of the answer that accepted it",
         ) from None
     if identity.only is not None and identity.only != task_id:
-        raise errors.TaskNotFound(f"There is no task {task_id}, or it is not yours; check the id.")
+        raise errors.TaskNotFound(task_id)
     return task_id

@@ -6,35 +6,29 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from asyncpoll.contract import Outcome, Problem
-from tasks_app import conf
 from tasks_app.api.guard import api_view, parse_task_id
-from tasks_app.api.identity import Identity, caller
+from tasks_app.api.identity import Identity
+from tasks_app.api.limiting import Asking, limited
 from tasks_app.api.preferences import (
     matches_any,
     preferred_wait,
     tagged_versions,
     wait_applied,
 )
-from tasks_app.api.query import single
+from tasks_app.api.query import hold_seconds, single
 from tasks_app.api.representation import etag, hold_answer, task_resource
-from tasks_app.api.responses import answer, prepared, problem
-from tasks_app.hold.shortpolls import short_polls
+from tasks_app.api.responses import answer, prepared
 from tasks_app.hold.waiting import Answer, Wait, wait
-from tasks_app.hold.window import parse_flag, parse_seconds, parse_version
-from tasks_app.wakeup.reader import Cause
-
-# A shorter hold is short polling by another name.
-_HOLD_SECONDS = 0.2
+from tasks_app.hold.window import parse_flag, parse_version
 
 
 @api_view("GET", "HEAD", scope="read")
 async def long_poll(request: HttpRequest, task_id: str, identity: Identity) -> HttpResponse:
     """GET …/long_poll: answers once the version differs from `client_known_version`, or the hold runs out."""
     known = _known_version(request)
-    asked = _seconds(request, "max_hold_seconds")
+    asked = hold_seconds(request, "max_hold_seconds")
     held = await wait(Wait(parse_task_id(task_id, identity), known, asked, identity.owner))
-    return _limited(request, identity, held, known) or _hold_response(held)
+    return limited(request, identity, _asking(held, known)) or _hold_response(held)
 
 
 @api_view("GET", "HEAD", scope="read")
@@ -42,7 +36,7 @@ async def status(request: HttpRequest, task_id: str, identity: Identity) -> Http
     """GET …/status: with `wait=true`, answers once the task is over, or the hold runs out."""
     text = single(request, "wait")
     waits = text is not None and parse_flag(text, "wait")
-    asked = _seconds(request, "timeout")
+    asked = hold_seconds(request, "timeout")
     held = await wait(
         Wait(
             parse_task_id(task_id, identity),
@@ -52,7 +46,7 @@ async def status(request: HttpRequest, task_id: str, identity: Identity) -> Http
             until_terminal=True,
         )
     )
-    return _limited(request, identity, held, 0) or _hold_response(held)
+    return limited(request, identity, _asking(held, 0)) or _hold_response(held)
 
 
 @api_view("GET", "HEAD", scope="read")
@@ -65,9 +59,9 @@ async def task(request: HttpRequest, task_id: str, identity: Identity) -> HttpRe
     preferred = preferred_wait(request)
     asked = preferred if known and preferred else 0.0
     held = await wait(Wait(identifier, known, asked, identity.owner))
-    limited = _limited(request, identity, held, known)
-    if limited is not None:
-        return limited
+    refusal = limited(request, identity, _asking(held, known))
+    if refusal is not None:
+        return refusal
     headers: dict[str, Any] = {"ETag": etag(held.row)}
     if preferred is not None:
         headers["Preference_Applied"] = wait_applied(held.window)
@@ -80,31 +74,10 @@ def _hold_response(held: Answer) -> HttpResponse:
     return prepared(hold_answer(held), etag(held.row))
 
 
-def _limited(
-    request: HttpRequest, identity: Identity, held: Answer, known: int
-) -> HttpResponse | None:
-    """429 for a caller that is answered at once too often without having learned anything."""
-    was_held = held.window.granted_seconds >= _HOLD_SECONDS and held.cause is not Cause.FIRST
-    if was_held or held.outcome in (Outcome.DRAINING, Outcome.SHED):
-        return None
-    if short_polls.allows(held.row.id, caller(request, identity), held.row.version, known):
-        return None
-    return problem(
-        Problem.TOO_MANY_REQUESTS,
-        429,
-        f"More than {conf.current().MAX_SHORT_POLLS_PER_SECOND} immediate answers a second for this task; hold the "
-        "request instead: send the last answer's version as client_known_version, with max_hold_seconds=25.",
-        Retry_After="1",
-    )
+def _asking(held: Answer, known: int) -> Asking:
+    return Asking(held.row.id, held.window, held.outcome, held.cause, held.row.version, known)
 
 
 def _known_version(request: HttpRequest) -> int:
     text = single(request, "client_known_version")
     return 0 if text is None else parse_version(text, "client_known_version")
-
-
-def _seconds(request: HttpRequest, name: str) -> float:
-    """The hold asked for. HEAD never holds."""
-    text = single(request, name)
-    seconds = conf.current().MAX_HOLD_SECONDS if text is None else parse_seconds(text, name)
-    return 0.0 if request.method == "HEAD" else seconds

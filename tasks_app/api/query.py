@@ -6,7 +6,9 @@ from urllib.parse import parse_qsl
 
 from django.http import HttpRequest
 
+from tasks_app import conf
 from tasks_app.errors import BadParameter
+from tasks_app.hold.window import parse_seconds
 
 
 def values(request: HttpRequest, name: str) -> list[str]:
@@ -21,3 +23,10 @@ def single(request: HttpRequest, name: str) -> str | None:
     if len(given) > 1:
         raise BadParameter(name, ", ".join(given), "was given more than once; give it once")
     return given[0] if given else None
+
+
+def hold_seconds(request: HttpRequest, name: str) -> float:
+    """The hold asked for; as long as there is, where none is named. HEAD never holds. Raises BadParameter."""
+    text = single(request, name)
+    seconds = conf.current().MAX_HOLD_SECONDS if text is None else parse_seconds(text, name)
+    return 0.0 if request.method == "HEAD" else seconds

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
 from tasks_app.hold.waiting import Answer
+from tasks_app.hold.window import Window
 from tasks_app.store import Snapshot
 
 
@@ -38,11 +39,32 @@ def hold_answer(answer: Answer) -> dict[str, Any]:
     if answer.reset:
         body["reset"] = True
     body["should_continue_polling"] = not answer.row.is_terminal
-    body["recommended_client_backoff_ms"] = answer.backoff_ms
-    body["hold_duration_ms"] = round(answer.held_seconds * 1000, 1)
-    body["hold_granted_ms"] = answer.window.granted_ms
-    body["client_read_timeout_ms"] = answer.window.client_read_timeout_ms
+    add_hold(body, answer)
     return body
+
+
+class Held(Protocol):
+    """What every answer to a hold says about the hold."""
+
+    @property
+    def window(self) -> Window:
+        """The hold that was granted."""
+
+    @property
+    def held_seconds(self) -> float:
+        """How long it lasted."""
+
+    @property
+    def backoff_ms(self) -> int:
+        """How long the client should wait now."""
+
+
+def add_hold(body: dict[str, Any], held: Held) -> None:
+    """Say when to ask again, how long this was held, and how long a client has to be patient."""
+    body["recommended_client_backoff_ms"] = held.backoff_ms
+    body["hold_duration_ms"] = round(held.held_seconds * 1000, 1)
+    body["hold_granted_ms"] = held.window.granted_ms
+    body["client_read_timeout_ms"] = held.window.client_read_timeout_ms
 
 
 def task_resource(row: Snapshot, result: str | None = None) -> dict[str, Any]:

@@ -59,15 +59,20 @@ def problem(
     **headers: str,
 ) -> HttpResponse:
     """A problem document. `detail` says what to do; `parameter` names what was wrong."""
-    document: dict[str, Any] = {
+    document = problem_document(kind, status, detail)
+    if parameter is not None:
+        document["parameter"] = parameter
+    return _respond(document, status, PROBLEM_MEDIA_TYPE, headers)
+
+
+def problem_document(kind: Problem, status: int, detail: str) -> dict[str, Any]:
+    """The body of a problem."""
+    return {
         "type": kind.value,
         "title": kind.summary,
         "status": int(status),
         "detail": detail,
     }
-    if parameter is not None:
-        document["parameter"] = parameter
-    return _respond(document, status, PROBLEM_MEDIA_TYPE, headers)
 
 
 def _respond(payload: Any, status: int, media_type: str, headers: dict[str, str]) -> HttpResponse:

@@ -161,7 +161,7 @@ async def _cancel(task_id: Any, owner: str | None) -> Snapshot:
     pool = await loop_pool()
     row = (await pool.run(read([task_id]))).get(task_id)
     if row is None or (owner is not None and row.owner != owner):
-        raise TaskNotFound(f"There is no task {task_id}, or it is not yours; check the id.")
+        raise TaskNotFound(task_id)
     if await pool.run(cancel(task_id)) is not None:
         row = (await pool.run(read([task_id]))).get(task_id, row)
     return row

@@ -12,6 +12,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from asyncpoll.contract import Problem
 from tasks_app.api import holds
+from tasks_app.api.bundles import long_poll_many
 from tasks_app.api.claims import claim_tasks
 from tasks_app.api.guard import View, api_view, method_refused, problem_for
 from tasks_app.api.responses import ProblemRaised, problem
@@ -62,6 +63,7 @@ def _ninja_patterns() -> list[Any]:
 
 
 urlpatterns = [
+    path("tasks/long_poll", long_poll_many, name="long_poll_many"),
     path("tasks/<str:task_id>/long_poll", holds.long_poll, name="long_poll"),
     path("tasks/<str:task_id>/status", holds.status, name="status"),
     path("tasks/<str:task_id>", holds.task, name="task"),

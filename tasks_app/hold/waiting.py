@@ -19,9 +19,9 @@ from tasks_app.wakeup.service import WakeupService, current_service
 from tasks_app.wakeup.topic import Waiter, Wake
 
 # A first read that takes longer than this means that the database is away.
-_FIRST_READ_SECONDS = 3.0
+FIRST_READ_SECONDS = 3.0
 # The last look before a hold is said to have run out may take this long; the client's read timeout allows for more.
-_LAST_READ_SECONDS = 2.0
+LAST_READ_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +84,14 @@ async def _woken(service: WakeupService, waiter: Waiter, granted_seconds: float)
     """Wait until something answers or the hold runs out; then there is a row, or the task or the database is gone."""
     if granted_seconds == 0:
         # A row from memory is the answer; otherwise whatever the first read brings.
-        why = Wake.ROW if waiter.row is not None else await waiter.look(_FIRST_READ_SECONDS)
+        why = Wake.ROW if waiter.row is not None else await waiter.look(FIRST_READ_SECONDS)
     else:
         why = await waiter.woken(granted_seconds)
     if why is Wake.TIMEOUT and waiter.row is not None and not service.hub.is_current(waiter):
         service.hub.confirm(waiter)
-        why = await waiter.look(_LAST_READ_SECONDS)
+        why = await waiter.look(LAST_READ_SECONDS)
     elif waiter.row is None and why in (Wake.TIMEOUT, Wake.DRAINING) and granted_seconds:
-        look = await waiter.look(_LAST_READ_SECONDS)
+        look = await waiter.look(LAST_READ_SECONDS)
         why = look if look is Wake.GONE else why
     return why
 
@@ -101,11 +101,11 @@ def _answer(
 ) -> Answer:
     row = waiter.row
     if why is Wake.GONE and row is not None and _may_see(asked, row):
-        raise TaskGone(f"Task {asked.task_id} was deleted while it was waited for; stop polling.")
+        raise deleted(asked.task_id)
     if why is not Wake.GONE and row is None:
         raise StoreUnavailable("The database did not answer in time; try again.")
     if row is None or not _may_see(asked, row):
-        raise TaskNotFound(f"There is no task {asked.task_id}, or it is not yours; check the id.")
+        raise TaskNotFound(asked.task_id)
     outcome = _outcome(asked, row, why, verdict)
     return Answer(
         row=row,
@@ -117,6 +117,11 @@ def _answer(
         result=row.result if outcome is Outcome.TERMINAL else None,
         cause=waiter.cause,
     )
+
+
+def deleted(task_id: UUID) -> TaskGone:
+    """What to say of a task that was there when the wait began."""
+    return TaskGone(f"Task {task_id} was deleted while it was waited for; stop polling.")
 
 
 def _may_see(asked: Wait, row: Snapshot) -> bool:
@@ -137,4 +142,5 @@ async def _with_large_result(service: WakeupService, answer: Answer) -> Answer:
     """The answer with a result that was too large to come with its row."""
     if answer.outcome is not Outcome.TERMINAL or not answer.row.result_apart:
         return answer
-    return replace(answer, result=await owned(service.result(answer.row.id)))
+    results = await owned(service.results([answer.row.id]))
+    return replace(answer, result=results.get(answer.row.id))

@@ -55,6 +55,15 @@ def parse_version(text: str, name: str) -> int:
     return int(text) if len(text) <= 18 else _HUGE_VERSION
 
 
+def parse_milliseconds(text: str, name: str) -> int:
+    """A pause asked for in a query. Raises BadParameter for what is not a whole number from 0."""
+    if not _DIGITS.fullmatch(text):
+        raise BadParameter(
+            name, text, "must be a whole number of milliseconds from 0, for example 500"
+        )
+    return int(text) if len(text) <= 18 else _HUGE_VERSION
+
+
 def parse_flag(text: str, name: str) -> bool:
     """A yes or no. Raises BadParameter for anything but true, false, 1 and 0."""
     known = {"true": True, "1": True, "false": False, "0": False}

@@ -233,9 +233,9 @@ def read(ids: Sequence[UUID]) -> Call[dict[UUID, Snapshot]]:
     return Call("read", {"ids": list(ids)}, lambda rows: {row[0]: snapshot(row) for row in rows})
 
 
-def read_result(task_id: UUID) -> Call[str | None]:
-    """The stored result of one task, as JSON text."""
-    return Call("read_result", {"id": task_id}, lambda rows: rows[0][0] if rows else None)
+def read_results(ids: Sequence[UUID]) -> Call[dict[UUID, str | None]]:
+    """The stored results of some tasks, as JSON text."""
+    return Call("read_results", {"ids": list(ids)}, lambda rows: {row[0]: row[1] for row in rows})
 
 
 def notify(queues: Sequence[str]) -> Call[None]:

@@ -10,10 +10,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from uuid import UUID
 
 from tasks_app.events import emit
+from tasks_app.store import Snapshot
+from tasks_app.wakeup.bundle import Bundle
 from tasks_app.wakeup.message import Message, hints
 from tasks_app.wakeup.offers import Offers
 from tasks_app.wakeup.reader import Cause, Reader, Rows
-from tasks_app.wakeup.topic import Topic, Waiter, Wake
+from tasks_app.wakeup.topic import Topic, Waiter, Wake, Watcher
 from tasks_app.wakeup.trust import Trust, Turn
 
 # A snapshot older than this is read again, however quiet it has been; the refresh of watched ids comes twice as often.
@@ -47,9 +49,7 @@ class Hub:
 
         `known` is the client's version, None waits for the end. `owner` ends the wait on somebody else's task.
         """
-        topic = self.topics.get(task_id)
-        if topic is None:
-            topic = self.topics[task_id] = Topic(task_id, self.reader.next_batch)
+        topic = self._topic(task_id)
         waiter = Waiter(topic, known, owner, self.reader.next_batch)
         topic.waiters.add(waiter)
         if self._is_safe(topic, known, owner):
@@ -60,10 +60,7 @@ class Hub:
 
     def leave(self, waiter: Waiter) -> None:
         """Forget a waiter. Its topic stays a while for the client's next poll, if there is a snapshot worth keeping."""
-        topic = waiter.topic
-        topic.waiters.discard(waiter)
-        if not topic.waiters and topic.snapshot is None:
-            self._forget(topic)
+        self._part(waiter.topic, waiter)
 
     def confirm(self, waiter: Waiter) -> None:
         """Have the row of a waiter read once more, before its hold is said to have run out."""
@@ -72,13 +69,40 @@ class Hub:
 
     def is_current(self, waiter: Waiter) -> bool:
         """True when nothing can have changed since `waiter.row` was seen, as far as a trusted link tells."""
-        return (
-            self.trust.active
-            and waiter.row is not None
-            and waiter.topic.snapshot is not None
-            and waiter.topic.read_in >= self._trusted_from
-            and waiter.topic.snapshot.version == waiter.row.version
-        )
+        return self._is_current(waiter.topic, waiter.row)
+
+    def join_many(self, known: Mapping[UUID, int], owner: str | None = None) -> Bundle:
+        """Register one bundle for many tasks; those that memory is not safe for are read. Leave with `leave_many`."""
+        bundle = Bundle(known, owner, self.reader.next_batch)
+        for task_id, version in known.items():
+            topic = self._topic(task_id)
+            topic.waiters.add(bundle)
+            if self._is_safe(topic, version, owner):
+                assert topic.snapshot is not None
+                bundle.remember(topic.snapshot)
+            else:
+                bundle.unread.add(task_id)
+        self.reader.ask_all(bundle.unread, Cause.FIRST)
+        return bundle
+
+    def leave_many(self, bundle: Bundle) -> None:
+        """Forget a bundle, as `leave` does a waiter."""
+        for task_id in bundle.tasks:
+            topic = self.topics.get(task_id)
+            if topic is not None:
+                self._part(topic, bundle)
+
+    def confirm_many(self, bundle: Bundle) -> None:
+        """`confirm` for every task of a bundle, unless all are current."""
+        if all(
+            self._is_current(self.topics[task_id], watched.row)
+            for task_id, watched in bundle.tasks.items()
+            if not watched.lost
+        ):
+            return
+        bundle.since = self.reader.next_batch
+        bundle.unread.update(bundle.tasks)
+        self.reader.ask_all(bundle.tasks, Cause.SWEEP)
 
     def receive(self, message: Message) -> None:
         """Act on a message of the bridge."""
@@ -115,7 +139,7 @@ class Hub:
                 if waiter.since > batch:
                     continue
                 if row is None:
-                    waiter.wake(Wake.GONE)
+                    waiter.lose(task_id)
                 else:
                     waiter.see(row, cause)
 
@@ -135,6 +159,26 @@ class Hub:
         for topic in idle:
             if topic.read_at < oldest:
                 self._forget(topic)
+
+    def _topic(self, task_id: UUID) -> Topic:
+        topic = self.topics.get(task_id)
+        if topic is None:
+            topic = self.topics[task_id] = Topic(task_id, self.reader.next_batch)
+        return topic
+
+    def _part(self, topic: Topic, watcher: Watcher) -> None:
+        topic.waiters.discard(watcher)
+        if not topic.waiters and topic.snapshot is None:
+            self._forget(topic)
+
+    def _is_current(self, topic: Topic, row: Snapshot | None) -> bool:
+        return (
+            self.trust.active
+            and row is not None
+            and topic.snapshot is not None
+            and topic.read_in >= self._trusted_from
+            and topic.snapshot.version == row.version
+        )
 
     def _is_safe(self, topic: Topic, known: int | None, owner: str | None) -> bool:
         snapshot = topic.snapshot

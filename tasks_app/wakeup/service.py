@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping, Sequence
 from uuid import UUID
 
 from channels import layers
@@ -11,7 +11,7 @@ from channels import layers
 from tasks_app import conf
 from tasks_app.errors import ConfigurationError
 from tasks_app.owned import owned
-from tasks_app.store import read, read_result
+from tasks_app.store import read, read_results
 from tasks_app.store.pool import Pool, close_loop_pool, loop_pool
 from tasks_app.wakeup.bridge import CHANGED_CHANNEL, WORK_CHANNEL, Bridge
 from tasks_app.wakeup.hub import Hub
@@ -44,9 +44,9 @@ class WakeupService:
         for loop in (self.listener, self.bridge, self.link, self.sweeper, self.hub.reader):
             await loop.stop()
 
-    async def result(self, task_id: UUID) -> str | None:
-        """The JSON text of a large result, which rows are read without."""
-        return await self.pool.run(read_result(task_id))
+    async def results(self, ids: Sequence[UUID]) -> Mapping[UUID, str | None]:
+        """The JSON text of large results, which rows are read without."""
+        return await self.pool.run(read_results(ids))
 
     def _read(self, ids: list[UUID]) -> Awaitable[Rows]:
         return self.pool.run(read(ids))

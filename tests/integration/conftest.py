@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import httpx
 import pytest
 
 from tasks_app.hold.shortpolls import short_polls
 from tasks_app.serving.handler import get_asgi_application
+from tasks_app.store import pool
 from tasks_app.wakeup.service import WakeupService
 
 
@@ -21,3 +23,17 @@ async def client(service: WakeupService) -> AsyncIterator[httpx.AsyncClient]:
         transport=transport, base_url="http://localhost", timeout=40
     ) as made:
         yield made
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The name of each statement that is sent through a pool: all of them, but for Django's own and the listener's."""
+    sent: list[str] = []
+    execute = pool.execute
+
+    async def counted(connection: Any, call: Any) -> Any:
+        sent.append(call.statement)
+        return await execute(connection, call)
+
+    monkeypatch.setattr(pool, "execute", counted)
+    return sent

@@ -16,7 +16,7 @@ from tasks_app.errors import StoreUnavailable
 from tasks_app.hold.admission import admission
 from tasks_app.models import IdempotencyKey, Task, TaskEvent
 from tasks_app.models.task import new_task_id
-from tasks_app.store import Call, NewTask, dsn, enqueue, keep_key, step
+from tasks_app.store import NewTask, dsn, enqueue, keep_key, step
 from tasks_app.upkeep import Pruning
 from tests.integration.api_support import API, count_tasks, is_problem, mapped, stored
 from tests.support import aeventually
@@ -226,15 +226,8 @@ class TestSubmitAndWait:
         answer = await submit(client, Prefer="wait=5")
         assert (answer.status_code, answer.json()["version"]) == (202, 1)
 
-    async def test_an_accepted_submission_needs_no_second_look(self, client, service, monkeypatch):
+    async def test_an_accepted_submission_needs_no_second_look(self, client, statements):
         """It is answered from what was stored, so that nothing can fail after the commit."""
-        run, statements = service.pool.run, []
-
-        async def counted(call: Call[Any]) -> Any:
-            statements.append(call.statement)
-            return await run(call)
-
-        monkeypatch.setattr(service.pool, "run", counted)
         answer = await submit(client)
         assert answer.json() == {
             **(await client.get(answer.headers["location"])).json(),
