@@ -11,8 +11,9 @@ from tasks_app.api.identity import Identity
 from tasks_app.models.task import new_task_id
 from tasks_app.store import NewTask, enqueue
 from tasks_app.wakeup.service import WakeupService
+from tests.integration.clients import API
 
-API = "/api/v1"
+__all__ = ["API", "authenticate", "count_tasks", "is_problem", "mapped", "stored"]
 
 
 async def stored(service: WakeupService, **changes: Any) -> uuid.UUID:

@@ -8,20 +8,15 @@ from typing import Any
 import httpx
 import pytest
 
-from tasks_app.hold.shortpolls import short_polls
-from tasks_app.serving.handler import get_asgi_application
 from tasks_app.store import pool
 from tasks_app.wakeup.service import WakeupService
+from tests.integration.clients import connected
 
 
 @pytest.fixture
 async def client(service: WakeupService) -> AsyncIterator[httpx.AsyncClient]:
     """Sends requests as a neighbour on the loopback interface would."""
-    short_polls._buckets.clear()
-    transport = httpx.ASGITransport(get_asgi_application(), client=("127.0.0.1", 50_000))
-    async with httpx.AsyncClient(
-        transport=transport, base_url="http://localhost", timeout=40
-    ) as made:
+    async with connected() as made:
         yield made
 
 
