@@ -14,6 +14,7 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.db import connection
+from django.utils import timezone
 
 from tasks_app.context import current_task
 from tasks_app.tasks import Backoff, Retry, task
@@ -259,6 +260,12 @@ def chain(left: int) -> int:
     if left:
         chain.enqueue(left - 1)
     return left
+
+
+@task(name="sample.leave_time")
+def leave_time(path: str) -> None:
+    """Writes what time it is here, asked in two ways."""
+    Path(path).write_text(f"{time.time()} {timezone.now().timestamp()}")
 
 
 @task(name="sample.leave_mark")
