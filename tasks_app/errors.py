@@ -23,6 +23,10 @@ class InvalidSchedule(TasksError):
     """A declared schedule breaks a rule: its cron expression, its time zone, its name, or its arguments."""
 
 
+class InvalidScope(TasksError):
+    """A token was asked for with a scope that there is not."""
+
+
 class UnknownTask(TasksError):
     """No task of that name was declared in this process."""
 

@@ -16,9 +16,11 @@ from django.utils.module_loading import import_string
 from asyncpoll.contract import Problem
 from tasks_app import conf
 from tasks_app.api.anonymous import is_anonymous_allowed
+from tasks_app.api.bearer import Bearer, read_bearer
 from tasks_app.api.query import values
 from tasks_app.api.responses import ProblemRaised, problem
 from tasks_app.api.tickets import Ticket, poll_ticket, read_ticket
+from tasks_app.tokens import ALL_SCOPES, ANY_QUEUE, CLAIM
 
 __all__ = [
     "ALL_SCOPES",
@@ -31,9 +33,6 @@ __all__ = [
     "require",
 ]
 
-ALL_SCOPES = frozenset({"submit", "read", "cancel", "notify", "metrics"})
-ANY_QUEUE = "claim:*"
-"""Allows to claim from every queue."""
 _SHOWN_CHARACTERS = 60
 # What a project said so short a time ago still holds; a request that was not held does not ask twice.
 _FRESH_SECONDS = 1.0
@@ -64,14 +63,18 @@ async def identify(request: HttpRequest) -> Identity:
     tickets = values(request, "ticket")
     if tickets:
         return _from_ticket(tickets)
+    bearer = await read_bearer(request)
+    if bearer is not None:
+        return _from_bearer(bearer)
     if "HTTP_AUTHORIZATION" not in request.META and is_anonymous_allowed(request):
         return _ANYBODY
     identity = await _from_project(request)
     if identity is None:
         raise ProblemRaised(
             unauthenticated(
-                "Send the credentials that this project's ASYNCPOLL['AUTHENTICATE'] asks for, or a poll ticket. Anonymous use "
-                "is for development: it has to be switched on, with a loopback Host and no proxy in between."
+                "Send a token as Authorization: Bearer ap_…, a poll ticket as ?ticket=…, or the credentials that this project "
+                "maps to owners. Use without any is for development: it has to be switched on, with a loopback Host and no "
+                "proxy in between."
             )
         )
     return identity
@@ -92,7 +95,7 @@ async def confirm(identity: Identity, scope: str) -> None:
 
 def require(identity: Identity, scope: str) -> None:
     """Raise ProblemRaised with 403 unless the identity has the scope."""
-    any_queue = scope.startswith("claim:") and ANY_QUEUE in identity.scopes
+    any_queue = scope.startswith(CLAIM) and ANY_QUEUE in identity.scopes
     if scope not in identity.scopes and not any_queue:
         raise ProblemRaised(
             problem(
@@ -155,6 +158,38 @@ def _from_ticket(tickets: list[str]) -> Identity:
             )
         )
     return Identity(None, frozenset({"read"}), ticket.task_id, _TicketStanding(ticket))
+
+
+class _TokenStanding:
+    __slots__ = ("_bearer",)
+
+    def __init__(self, bearer: Bearer) -> None:
+        self._bearer = bearer
+
+    def holds(self) -> bool:
+        return self._bearer.holds()
+
+    async def renew(self) -> Identity | None:
+        await self._bearer.look()
+        return _of_bearer(self._bearer)
+
+
+def _from_bearer(bearer: Bearer) -> Identity:
+    identity = _of_bearer(bearer)
+    if identity is None:
+        raise ProblemRaised(
+            unauthenticated(
+                "The token is unknown, has expired, or was revoked; ask its owner for another."
+            )
+        )
+    return identity
+
+
+def _of_bearer(bearer: Bearer) -> Identity | None:
+    facts = bearer.facts()
+    if facts is None:
+        return None
+    return Identity(facts.owner, facts.scopes, None, _TokenStanding(bearer))
 
 
 class _ProjectStanding:

@@ -6,6 +6,7 @@ from tasks_app.models.idempotency import IdempotencyKey
 from tasks_app.models.schedule import Schedule
 from tasks_app.models.step import StepRecord
 from tasks_app.models.task import Task
+from tasks_app.models.token import Token
 from tasks_app.models.worker import WorkerProcess
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "StepRecord",
     "Task",
     "TaskEvent",
+    "Token",
     "WorkerProcess",
 ]

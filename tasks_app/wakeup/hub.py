@@ -12,7 +12,7 @@ from uuid import UUID
 from tasks_app.events import emit
 from tasks_app.store import Snapshot
 from tasks_app.wakeup.bundle import Bundle
-from tasks_app.wakeup.message import Message, hints
+from tasks_app.wakeup.message import Message, hints, token_hints
 from tasks_app.wakeup.offers import Offers
 from tasks_app.wakeup.reader import Cause, Reader, Rows
 from tasks_app.wakeup.topic import Topic, Waiter, Wake, Watcher
@@ -36,6 +36,8 @@ class Hub:
         self.topics: dict[UUID, Topic] = {}
         self.reader = Reader(read, self.deliver)
         self.offers = Offers()
+        self.forget_token: Callable[[str], object] = lambda token_id: None
+        """Called with the id of each token that has changed."""
         self._clock = clock
         self._trusted_from = 0
 
@@ -109,6 +111,8 @@ class Hub:
         turn = self.trust.observe(message, self._clock())
         for task_id, version in hints(message.hints):
             self._hint(task_id, version)
+        for token_id in token_hints(message.hints):
+            self.forget_token(token_id)
         for queue in message.queues:
             self.offers.offer(queue)
         self._turn(turn)

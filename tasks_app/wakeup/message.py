@@ -11,6 +11,7 @@ from uuid import UUID
 _SHORTEST_HINT = 34
 GROUP = "asyncpoll.wakeups"
 _TYPE = "asyncpoll.wakeup"
+_TOKEN = "token:"  # noqa: S105 - the word before an id
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +65,11 @@ def hints(text: str) -> Iterator[tuple[UUID, int]]:
             yield UUID(identity), int(version)
         except ValueError:
             continue
+
+
+def token_hints(text: str) -> list[str]:
+    """The ids of tokens that have changed, in `text`."""
+    if _TOKEN not in text:
+        return []
+    items = (item for item in text.split(",") if item.startswith(_TOKEN))
+    return [item.removeprefix(_TOKEN) for item in items]

@@ -19,16 +19,19 @@ from tasks_app.wakeup.link import Link
 from tasks_app.wakeup.listener import Listener
 from tasks_app.wakeup.reader import Rows
 from tasks_app.wakeup.sweeper import Sweeper
+from tasks_app.wakeup.tokens import Tokens
 
 
 class WakeupService:
-    """Listener, bridge, hub and reader. `hub` is what a wait uses."""
+    """Listener, bridge, hub and reader. `hub` is what a wait uses, `tokens` what checks who may."""
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
         # Private to us: one instance is shared by everybody who asks get_channel_layer() for the alias.
         layer = _private_layer()
         self.hub = Hub(self._read)
+        self.tokens = Tokens(pool, self.hub.trust)
+        self.hub.forget_token = self.tokens.forget
         self.bridge = Bridge(layer)
         self.listener = Listener("listener", [CHANGED_CHANNEL, WORK_CHANNEL], self.bridge)
         self.link = Link(layer, self.hub)

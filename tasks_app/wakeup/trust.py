@@ -28,6 +28,8 @@ class Trust:
     epoch: int | None = None
     sequence: int = 0
     heard_at: float = float("-inf")
+    begun: int = 0
+    """How many times trust has begun: what was remembered in one of them is worth nothing in another."""
 
     def observe(self, message: Message, now: float) -> Turn:
         """Take note of a message received at `now` (seconds, monotonic)."""
@@ -57,6 +59,7 @@ class Trust:
         if self.active:
             return Turn.NONE
         self.active = True
+        self.begun += 1
         return Turn.BEGAN
 
     def _end(self) -> Turn:

@@ -294,7 +294,7 @@ def test_the_command_deletes_by_the_settings_or_by_the_age_that_it_is_given(sett
 )
 def test_the_command_refuses_what_it_does_not_understand(arguments) -> None:
     """With the rule and an example."""
-    with pytest.raises(CommandError, match=r"is no age; write days|is not a whole number"):
+    with pytest.raises(CommandError, match=r"is no span of time; write days|is not a whole number"):
         command(f"{arguments[0]}={arguments[1]}")
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from argparse import ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from tasks_app import conf
+from tasks_app.management.ages import SECONDS_PER_DAY, seconds
 from tasks_app.store import count_old
 from tasks_app.store.driver import run
 from tasks_app.upkeep import prune_now
-
-_SECONDS = {"": 86_400, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 
 class Command(BaseCommand):
@@ -28,7 +26,7 @@ class Command(BaseCommand):
         """Declare the options."""
         parser.add_argument(
             "--older-than",
-            type=_seconds,
+            type=seconds,
             metavar="AGE",
             help="time since the end: days, or a number with d, h, m or s (ASYNCPOLL['RETENTION_DAYS'])",
         )
@@ -44,7 +42,7 @@ class Command(BaseCommand):
         settings = conf.current()
         older_than = options["older_than"]
         if older_than is None:
-            older_than = settings.RETENTION_DAYS * _SECONDS["d"]
+            older_than = settings.RETENTION_DAYS * SECONDS_PER_DAY
             if not older_than:
                 raise CommandError(
                     "ASYNCPOLL['RETENTION_DAYS'] is 0, which keeps everything; say --older-than AGE."
@@ -57,13 +55,6 @@ class Command(BaseCommand):
             f"Deleted {pruned.tasks:,} tasks in {pruned.batches:,} batches, {pruned.orphans:,} history rows without a "
             f"task, {pruned.workers:,} worker processes, {pruned.keys:,} idempotency keys."
         )
-
-
-def _seconds(text: str) -> float:
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([dhms]?)", text, re.ASCII)
-    if found is None:
-        raise ArgumentTypeError(f"{text!r} is no age; write days, or for example 36h, 90m or 30d")
-    return float(found[1]) * _SECONDS[found[2]]
 
 
 def _count(text: str) -> int:
