@@ -16,8 +16,9 @@ from tasks_app.api.preferences import (
     wait_applied,
 )
 from tasks_app.api.query import hold_seconds, single
-from tasks_app.api.representation import etag, hold_answer, task_resource
+from tasks_app.api.representation import etag, hold_answer, replay_answer, task_resource
 from tasks_app.api.responses import answer, prepared
+from tasks_app.hold.replay import replay
 from tasks_app.hold.waiting import Answer, Wait, wait
 from tasks_app.hold.window import parse_flag, parse_version
 
@@ -68,6 +69,17 @@ async def task(request: HttpRequest, task_id: str, identity: Identity) -> HttpRe
     if held.row.version in tagged or matches_any(request):
         return answer(None, 304, **headers)
     return answer(task_resource(held.row, held.result), **headers)
+
+
+@api_view("GET", "HEAD", scope="read")
+async def events(request: HttpRequest, task_id: str, identity: Identity) -> HttpResponse:
+    """GET …/events: every version after `after`, held until there is one."""
+    text = single(request, "after")
+    after = 0 if text is None else parse_version(text, "after")
+    asked = hold_seconds(request, "max_hold_seconds")
+    told = await replay(Wait(parse_task_id(task_id, identity), after, asked, identity.owner))
+    refusal = limited(request, identity, _asking(told.held, after))
+    return refusal or prepared(replay_answer(told), etag(told.held.row))
 
 
 def _hold_response(held: Answer) -> HttpResponse:

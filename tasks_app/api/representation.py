@@ -6,9 +6,10 @@ from typing import Any, Protocol
 
 import orjson
 
+from tasks_app.hold.replay import Replay
 from tasks_app.hold.waiting import Answer
 from tasks_app.hold.window import Window
-from tasks_app.store import Snapshot
+from tasks_app.store import Event, Snapshot
 
 
 def etag(row: Snapshot) -> str:
@@ -65,6 +66,28 @@ def add_hold(body: dict[str, Any], held: Held) -> None:
     body["hold_duration_ms"] = round(held.held_seconds * 1000, 1)
     body["hold_granted_ms"] = held.window.granted_ms
     body["client_read_timeout_ms"] = held.window.client_read_timeout_ms
+
+
+def replay_answer(told: Replay) -> dict[str, Any]:
+    """The body of a poll for events."""
+    body = hold_answer(told.held)
+    body["events"] = [_event(event) for event in told.events]
+    body["gap"] = told.gap
+    body["next_after"] = told.next_after
+    body["should_continue_polling"] = told.has_more or not told.held.row.is_terminal
+    return body
+
+
+def _event(event: Event) -> dict[str, Any]:
+    return {
+        "version": event.version,
+        "kind": event.kind,
+        "at": event.at,
+        "attempt": event.attempt,
+        "progress": event.progress,
+        "message": event.message,
+        "data": None if event.data is None else orjson.Fragment(event.data),
+    }
 
 
 def task_resource(row: Snapshot, result: str | None = None) -> dict[str, Any]:

@@ -65,6 +65,7 @@ def _ninja_patterns() -> list[Any]:
 urlpatterns = [
     path("tasks/long_poll", long_poll_many, name="long_poll_many"),
     path("tasks/<str:task_id>/long_poll", holds.long_poll, name="long_poll"),
+    path("tasks/<str:task_id>/events", holds.events, name="events"),
     path("tasks/<str:task_id>/status", holds.status, name="status"),
     path("tasks/<str:task_id>", holds.task, name="task"),
     path("tasks/<str:task_id>/steps", take_step, name="steps"),

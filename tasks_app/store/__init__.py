@@ -5,6 +5,7 @@ caller's transaction), `Pool.run` on the process's async pool.
 """
 
 from tasks_app.store.call import Call
+from tasks_app.store.history import Event, read_events
 from tasks_app.store.idempotency import Kept, keep_key, prune_keys
 from tasks_app.store.leases import (
     Leased,
@@ -79,6 +80,7 @@ __all__ = [
     "Claimed",
     "Committed",
     "DeclaredSchedule",
+    "Event",
     "Kept",
     "Leased",
     "Milestone",
@@ -121,6 +123,7 @@ __all__ = [
     "prune_orphans",
     "prune_workers",
     "read",
+    "read_events",
     "read_results",
     "read_schedules",
     "read_step",
