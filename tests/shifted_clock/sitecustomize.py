@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime
 import os
 import time
+import uuid
 from typing import Any
 
+import uuid_utils
 import uuid_utils.compat
 
 _SHIFT = float(os.environ["SHIFT_SECONDS"])
-_real_time, _real_datetime, _real_uuid7 = time.time, datetime.datetime, uuid_utils.compat.uuid7
+_real_time, _real_datetime = time.time, datetime.datetime
 
 
 class _Kind(type):
@@ -38,9 +40,9 @@ def _shifted_time_ns() -> int:
     return int(_shifted_time() * 1e9)
 
 
-def _shifted_uuid7() -> Any:
+def _shifted_uuid7() -> uuid.UUID:
     seconds, nanos = divmod(_shifted_time_ns(), 1_000_000_000)
-    return _real_uuid7(timestamp=seconds, nanos=nanos)
+    return uuid.UUID(bytes=uuid_utils.uuid7(timestamp=seconds, nanos=nanos).bytes)
 
 
 time.time, time.time_ns = _shifted_time, _shifted_time_ns
