@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.verdicts import Verdict
-from bench.worker.figures import Figures
-from bench.worker.growth import Cost
+from bench.worker.figures import Cost, Figures
 
 ASYNCPOLL = "asyncpoll"
 GROWTH_LIMIT = 1.2

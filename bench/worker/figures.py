@@ -1,4 +1,4 @@
-"""The figures of one task queue at one size of batch."""
+"""The figures of one task queue at one size of batch, and of one size of table."""
 
 from __future__ import annotations
 
@@ -35,3 +35,18 @@ class Figures:
 def median_of(runs: Sequence[Figures]) -> Figures:
     """The median of each figure over runs of one subject with one size of batch."""
     return medians(runs, but=("subject", "batch"))
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Medians, in microseconds per task, beside `finished` tasks: until the answer was there, and CPU of Postgres."""
+
+    finished: int
+    claim_us: float
+    claim_cpu_us: float
+    commit_us: float
+    commit_cpu_us: float
+
+    def as_json(self) -> dict[str, Any]:
+        """For a report."""
+        return asdict(self)

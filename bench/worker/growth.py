@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from uuid_utils.compat import uuid7
 
 from bench.database import Databases
 from bench.errors import BenchError
 from bench.store import LEASE_SECONDS, StoreConnection, new_task, success
+from bench.worker.figures import Cost
 from bench.worker.filling import fill
 from tasks_app.store import Call, claim, commit, enqueue
 
@@ -24,21 +24,6 @@ _QUEUE = "bench"
 _WARM_UPS = 10
 # Each adds a batch of finished tasks everywhere; more would change what the smallest table is.
 _ROUNDS = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Medians, in microseconds per task, beside `finished` tasks: until the answer was there, and CPU of Postgres."""
-
-    finished: int
-    claim_us: float
-    claim_cpu_us: float
-    commit_us: float
-    commit_cpu_us: float
-
-    def as_json(self) -> dict[str, Any]:
-        """For a report."""
-        return asdict(self)
 
 
 def measure(databases: Databases, sizes: Sequence[int], say: Callable[[str], None]) -> list[Cost]:

@@ -7,8 +7,7 @@ from typing import Any
 
 from bench.verdicts import Verdict, table
 from bench.worker.aims import judge, ratio
-from bench.worker.figures import Figures
-from bench.worker.growth import Cost
+from bench.worker.figures import Cost, Figures
 
 
 @dataclass(slots=True)
