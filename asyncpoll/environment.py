@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
 _EXAMPLE = "postgresql://user:password@host:5432/name"
-_FLAGS = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
+_FLAGS = {"0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
 # What a query says when nothing was configured: libpq quotes the socket's path.
 _NO_DATABASE = {
     "ENGINE": "django.db.backends.postgresql",
@@ -19,9 +19,11 @@ _NO_DATABASE = {
 }
 
 
-def flag(name: str) -> bool:
-    """True for 1, true or yes; False for 0, false, no, or if the variable is not set."""
+def flag(name: str, default: bool = False) -> bool:
+    """True for 1, true or yes; False for 0, false or no; `default` if the variable is not set."""
     value = os.environ.get(name, "")
+    if not value:
+        return default
     if value.lower() not in _FLAGS:
         raise ImproperlyConfigured(f"{name} is {value!r}; it must be 1 or 0.")
     return _FLAGS[value.lower()]
@@ -93,9 +95,15 @@ def _is_port(text: str) -> bool:
 
 
 def channel_layer(redis_url: str) -> dict[str, Any]:
-    """The entry of CHANNEL_LAYERS that carries wake-ups: through Redis, or private to each process."""
+    """The entry of CHANNEL_LAYERS that carries wake-ups: through Redis, or private to each process.
+
+    Raises ImproperlyConfigured, without repeating the URL.
+    """
     if not redis_url:
         return {"BACKEND": "channels.layers.InMemoryChannelLayer", "CONFIG": {"capacity": 1000}}
-    # Without time limits a publish to a Redis that has stalled would never return.
-    host = {"address": redis_url, "socket_timeout": 1, "socket_connect_timeout": 1}
-    return {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [host]}}
+    if not redis_url.startswith(("redis://", "rediss://", "unix://")):
+        raise ImproperlyConfigured(
+            "CHANNEL_REDIS_URL is not the URL of a Redis server: write redis://:password@host:6379, "
+            "rediss:// for TLS, or unix:///path"
+        )
+    return {"BACKEND": "tasks_app.wakeup.redis.RedisLayer", "CONFIG": {"hosts": [redis_url]}}

@@ -110,6 +110,25 @@ def _layer_error(alias: str) -> Exception | None:
 
 
 @register
+def check_redis_layer(app_configs: _AppConfigs, **kwargs: Any) -> list[CheckMessage]:
+    """A Redis layer that carries wake-ups can't freeze its process."""
+    wanted = _conf()
+    if wanted is None:
+        return []
+    backend = str(channel_layers.configs.get(wanted.CHANNEL_LAYER, {}).get("BACKEND", ""))
+    if not backend.startswith("channels_redis.pubsub."):
+        return []
+    return [
+        Warning(
+            f"CHANNEL_LAYERS[{wanted.CHANNEL_LAYER!r}] is {backend}, whose connections freeze the whole process when the "
+            "network between it and Redis swallows packets for 45 s.",
+            hint="Set its BACKEND to 'tasks_app.wakeup.redis.RedisLayer', which takes the same CONFIG.",
+            id="tasks_app.W003",
+        )
+    ]
+
+
+@register
 def check_installed_apps(app_configs: _AppConfigs, **kwargs: Any) -> list[CheckMessage]:
     """`manage.py runworker` is ours."""
     names = [config.name for config in apps.get_app_configs()]

@@ -68,6 +68,7 @@ def _all() -> list[CheckMessage]:
             checks.check_settings,
             checks.check_database,
             checks.check_channel_layer,
+            checks.check_redis_layer,
             checks.check_installed_apps,
             checks.check_application,
             checks.check_anonymous,
@@ -126,6 +127,19 @@ def test_a_channel_layer_that_can_not_carry_wake_ups_is_reported(
     message = _only(_all(), "tasks_app.E003")
     assert reason in message.msg
     assert "InMemoryChannelLayer" in str(message.hint)
+
+
+def test_a_redis_layer_that_can_freeze_its_process_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With the one that can't."""
+    from channels.layers import ChannelLayerManager
+
+    layers = {"asyncpoll": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer"}}
+    monkeypatch.setattr(ChannelLayerManager, "configs", layers)
+    assert "tasks_app.wakeup.redis.RedisLayer" in str(_only(_all(), "tasks_app.W003").hint)
+    layers["asyncpoll"]["BACKEND"] = "tasks_app.wakeup.redis.RedisLayer"
+    assert _all() == []
 
 
 @pytest.mark.parametrize(("above", "found"), [(True, True), (False, False)])

@@ -183,5 +183,17 @@ def test_redis_carries_the_wake_ups_if_it_is_named() -> None:
     """Otherwise each process listens for itself."""
     assert "InMemory" in environment.channel_layer("")["BACKEND"]
     layer = environment.channel_layer("redis://cache:6379/1")
-    assert layer["BACKEND"] == "channels_redis.pubsub.RedisPubSubChannelLayer"
-    assert layer["CONFIG"]["hosts"][0]["address"] == "redis://cache:6379/1"
+    assert layer["BACKEND"] == "tasks_app.wakeup.redis.RedisLayer"
+    assert layer["CONFIG"]["hosts"] == ["redis://cache:6379/1"]
+    with pytest.raises(ImproperlyConfigured, match="rediss:// for TLS") as caught:
+        environment.channel_layer("http://:hidden@cache")
+    assert "hidden" not in str(caught.value)
+
+
+def test_a_flag_that_is_not_set_is_what_it_is_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most are off; a web process may relay unless told otherwise."""
+    monkeypatch.delenv("ASYNCPOLL_BRIDGE", raising=False)
+    assert environment.flag("ASYNCPOLL_BRIDGE", default=True)
+    assert not environment.flag("ASYNCPOLL_BRIDGE")
+    monkeypatch.setenv("ASYNCPOLL_BRIDGE", "0")
+    assert not environment.flag("ASYNCPOLL_BRIDGE", default=True)
