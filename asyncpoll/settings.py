@@ -3,7 +3,8 @@
 DATABASE_URL            postgresql://user:password@host:5432/name, Postgres 15 or newer. manage.py starts or joins
                         an embedded server when it is not set.
 LISTEN_DATABASE_URL     the same database past a transaction pooler, if DATABASE_URL goes through one
-CHANNEL_REDIS_URL       redis://host:6379/0: wake-ups travel through it; else each web process listens for itself
+CHANNEL_REDIS_URL       redis://host:6379, rediss:// or unix://: one web process listens to the database and relays
+                        to all; else each listens for itself
 DJANGO_SECRET_KEY       else one is made up and kept in the data directory
 DJANGO_ALLOWED_HOSTS    comma-separated; localhost and its addresses if not set
 DJANGO_SECURE           1 for every deployment: HTTPS only, secure cookies, HSTS. It expects a proxy that ends TLS and
@@ -12,6 +13,7 @@ DJANGO_DEBUG            1 for Django's debug pages; never with DJANGO_SECURE
 ASYNCPOLL_DATA_DIR      where secrets and the embedded server are kept; .asyncpoll next to manage.py if not set
 ASYNCPOLL_LOG_LEVEL     INFO if not set
 ASYNCPOLL_ANONYMOUS     1 for use without tokens from this machine; development only
+ASYNCPOLL_BRIDGE        0 for web processes that leave the relaying to manage.py runbridge
 ASYNCPOLL_MAX_HOLD_SECONDS, ASYNCPOLL_MAX_HELD, ASYNCPOLL_MAX_HELD_PER_OWNER, ASYNCPOLL_LEASE_SECONDS,
 ASYNCPOLL_HEARTBEAT_SECONDS, ASYNCPOLL_WORKER_POLL_SECONDS
                         instead of the defaults in `tasks_app.conf.Conf`
@@ -143,6 +145,7 @@ ASYNCPOLL: dict[str, Any] = {
         "WORKER_POLL_SECONDS",
     ),
     "ANONYMOUS": environment.flag("ASYNCPOLL_ANONYMOUS"),
+    "BRIDGE": environment.flag("ASYNCPOLL_BRIDGE", default=True),
     "LISTEN_DATABASE_URL": os.environ.get("LISTEN_DATABASE_URL", ""),
     "TASK_MODULES": ["asyncpoll.demo"],
 }

@@ -23,6 +23,8 @@ class Conf:
     """Connection for LISTEN when DATABASES goes through a transaction pooler; empty: the same database."""
     CHANNEL_LAYER: str = "asyncpoll"
     """Alias in CHANNEL_LAYERS that carries wake-ups."""
+    BRIDGE: bool = True
+    """May a web process be the one that relays wake-ups through a shared layer? False where `runbridge` runs."""
     TASK_MODULES: tuple[str, ...] = ()
     """Modules that declare tasks, besides each installed app's `tasks`."""
 

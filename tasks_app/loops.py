@@ -22,6 +22,11 @@ class Loop:
         self._task: asyncio.Task[None] | None = None
         self._failures = 0
 
+    @property
+    def is_failing(self) -> bool:
+        """True from a step that raised to the next that did not."""
+        return self._failures > 0
+
     async def step(self) -> float:
         """Do one round; returns the seconds to sleep before the next (`wake()` cuts it short)."""
         raise NotImplementedError

@@ -27,14 +27,17 @@ async def healthz(request: HttpRequest) -> HttpResponse:
 
 @api_view("GET", "HEAD")
 async def readyz(request: HttpRequest) -> HttpResponse:
-    """503 only while draining or without a database. A link that is down costs time, not answers."""
+    """503 only while draining or without a database. A link or layer that is down costs time, not answers."""
     service = await current_service()
     database = await _database_answers()
+    state = service.state
     ready = database and not admission.draining
     body = {
         "status": "draining" if admission.draining else "ready" if ready else "unavailable",
         "database": "up" if database else "down",
-        "link": "up" if service.hub.trust.active else "down",
+        "link": "up" if state.trusted else "down",
+        "layer": "up" if state.layer else "down",
+        "bridge": state.bridge,
         "held": admission.held,
     }
     return answer(body) if ready else answer(body, 503, Retry_After="2")

@@ -94,6 +94,19 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
             WARNING,
             "The channel layer was joined anew after %(silence_seconds).1f s of silence",
         ),
+        "link.failed": (WARNING, "What the channel layer delivered could not be read: %(error)r"),
+        "bridge.leading": (
+            INFO,
+            "This process relays wake-ups for all (database session %(process)s)",
+        ),
+        "bridge.resigned": (
+            WARNING,
+            "What this process relays is not heard; it makes room for another after %(led_seconds).1f s",
+        ),
+        "bridge.deposed": (
+            WARNING,
+            "The process that relays wake-ups is silent; its database session %(process)s is ended",
+        ),
         "bridge.overrun": (WARNING, "The channel layer is stuck; %(dropped)s hints were dropped"),
         "drain.began": (INFO, "Draining: answering %(held)s held requests"),
         "server.died": (

@@ -8,6 +8,7 @@ import threading
 from types import FrameType
 from typing import Any
 
+from tasks_app.errors import ConfigurationError
 from tasks_app.serving.collector import calm_collector
 from tasks_app.serving.wiring import Drainable, Wiring
 
@@ -29,7 +30,12 @@ class Lifespan:
             message = await receive()
             if message["type"] == "lifespan.startup":
                 self._signals.chain()
-                await self._wiring.start()
+                try:
+                    await self._wiring.start()
+                except ConfigurationError as error:
+                    # Raised, it would be taken by uvicorn for "no lifespan here", and served all the same.
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    return
                 calm_collector()
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":

@@ -4,6 +4,7 @@ A verb makes a `Call`, which does nothing by itself; `run` executes it on Django
 caller's transaction), `Pool.run` on the process's async pool.
 """
 
+from tasks_app.store.bridging import depose, identify, lead, new_epoch
 from tasks_app.store.call import Call
 from tasks_app.store.history import Event, read_events
 from tasks_app.store.idempotency import Kept, keep_key, prune_keys
@@ -59,7 +60,6 @@ from tasks_app.store.verbs import (
     enqueue_seen,
     heartbeat,
     holds,
-    new_epoch,
     notify,
     ping,
     promote,
@@ -101,6 +101,7 @@ __all__ = [
     "count_old",
     "declare_schedules",
     "delete",
+    "depose",
     "enqueue",
     "enqueue_seen",
     "extend",
@@ -108,9 +109,11 @@ __all__ = [
     "find_tokens",
     "heartbeat",
     "holds",
+    "identify",
     "keep_claim",
     "keep_key",
     "keep_schedules",
+    "lead",
     "lock_claim",
     "make_token",
     "new_epoch",

@@ -248,11 +248,6 @@ def delete(ids: Sequence[UUID]) -> Call[list[UUID]]:
     return Call("delete", {"ids": list(ids)}, _ids)
 
 
-def new_epoch() -> Call[int]:
-    """A number larger than any epoch before it."""
-    return Call("new_epoch", {}, lambda rows: int(rows[0][0]))
-
-
 def ping() -> Call[None]:
     """Ask the database for a sign of life."""
     return Call("ping", {}, lambda rows: None)

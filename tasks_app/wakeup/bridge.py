@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from typing import Any
 
@@ -9,9 +10,9 @@ from psycopg import AsyncConnection
 
 from tasks_app.events import emit
 from tasks_app.loops import Loop
-from tasks_app.store import new_epoch
+from tasks_app.store import identify, new_epoch
 from tasks_app.store.pool import execute
-from tasks_app.wakeup.message import GROUP, Message
+from tasks_app.wakeup.message import Message, group_of
 
 CHANGED_CHANNEL = "asyncpoll_changed"
 WORK_CHANNEL = "asyncpoll_work"
@@ -20,6 +21,8 @@ _IDLE_SECONDS = 60.0
 # More characters than this waiting for a layer that is stuck are dropped; the gap makes every hub re-read.
 _LARGEST_BACKLOG = 2_000_000
 _MOST_QUEUES = 10_000
+# Longer than the layer's own time limits, for layers that have none.
+_PUBLISH_SECONDS = 2.0
 # What a hub takes in at once, about six thousand hints in ten milliseconds; the rest follows in the next message.
 _LARGEST_MESSAGE = 256_000
 
@@ -28,10 +31,13 @@ class Bridge(Loop):
     """The listener's ear. Every publication has an epoch and a sequence number; one that fails leaves a gap."""
 
     name = "bridge"
+    # The first publication after an outage is what ends it for the hubs.
+    longest_pause_seconds = 1.0
 
     def __init__(self, layer: Any) -> None:
         super().__init__()
         self._layer = layer
+        self._group = ""
         self._epoch: int | None = None
         self._sequence = 0
         self._heard: deque[str] = deque()
@@ -39,8 +45,14 @@ class Bridge(Loop):
         self._offered: set[str] = set()
         self._beat = False
 
+    @property
+    def epoch(self) -> int | None:
+        """The epoch of what it publishes, None before the first."""
+        return self._epoch
+
     async def connected(self, connection: AsyncConnection) -> None:
         """Begin a new epoch: what happened before this connection may have gone unheard."""
+        self._group = group_of(await execute(connection, identify()))
         self._epoch = await execute(connection, new_epoch())
         self._sequence = 0
         self._beat = False
@@ -86,7 +98,8 @@ class Bridge(Loop):
         beat, self._beat = self._beat and not self._heard, self._beat and bool(self._heard)
         message = Message(self._epoch, self._sequence, beat, hints, tuple(sorted(self._offered)))
         self._offered = set()
-        await self._layer.group_send(GROUP, message.pack())
+        async with asyncio.timeout(_PUBLISH_SECONDS):
+            await self._layer.group_send(self._group, message.pack())
         return 0.0 if self._has_news else _IDLE_SECONDS
 
     def _take(self) -> str:

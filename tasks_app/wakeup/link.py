@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
+from tasks_app.errors import StoreUnavailable
 from tasks_app.events import emit
 from tasks_app.loops import Loop
 from tasks_app.wakeup.hub import Hub
-from tasks_app.wakeup.message import GROUP, unpack
+from tasks_app.wakeup.message import group_of, unpack
 
 _TICK_SECONDS = 0.25
 # Layers expire or forget members; joining again is harmless.
@@ -23,23 +24,34 @@ _LAYER_SECONDS = 1.5
 
 
 class Link(Loop):
-    """Receives for one hub."""
+    """Receives for one hub. `identify` names the database whose wake-ups it wants."""
 
     name = "link"
+    # A layer that is back is joined within a second.
+    longest_pause_seconds = 1.0
 
-    def __init__(self, layer: Any, hub: Hub, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        layer: Any,
+        hub: Hub,
+        identify: Callable[[], Awaitable[str]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__()
         self._layer = layer
         self._hub = hub
+        self._identify = identify
         self._clock = clock
+        self._group = ""
         self._channel = ""
+        self._is_fresh = True
         self._receiving: asyncio.Task[None] | None = None
         self._renewed_at = self._rebuilt_at = float("-inf")
 
     @property
-    def is_up(self) -> bool:
-        """True while the hub hears the bridge."""
-        return self._hub.trust.active
+    def is_joined(self) -> bool:
+        """True while the layer does what it is asked for; a server that stopped answering shows after silence."""
+        return self._receiving is not None and not self._receiving.done() and not self.is_failing
 
     async def stop(self, within: float = 2.0) -> None:
         """Stop receiving and leave the group."""
@@ -48,7 +60,7 @@ class Link(Loop):
         if self._channel:
             with suppress(Exception):
                 await asyncio.wait_for(
-                    self._layer.group_discard(GROUP, self._channel), _LAYER_SECONDS
+                    self._layer.group_discard(self._group, self._channel), _LAYER_SECONDS
                 )
 
     async def step(self) -> float:
@@ -59,7 +71,9 @@ class Link(Loop):
             await self._rebuild()
         elif now - self._renewed_at >= _RENEW_SECONDS:
             self._renewed_at = now
-            await asyncio.wait_for(self._layer.group_add(GROUP, self._channel), _LAYER_SECONDS)
+            await asyncio.wait_for(
+                self._layer.group_add(self._group, self._channel), _LAYER_SECONDS
+            )
         return _TICK_SECONDS
 
     def _needs_building(self, now: float) -> bool:
@@ -69,23 +83,35 @@ class Link(Loop):
 
     async def _rebuild(self) -> None:
         """The same instance with a new channel: another instance each time would leak its connections."""
-        rebuilding = self._receiving is not None
-        await self._end_receiving()
-        if rebuilding:
+        await self._choose_group()
+        if self._receiving is not None:
             emit("hub.rebuilt", silence_seconds=self._clock() - self._hub.trust.heard_at)
+        await self._end_receiving()
+        if not self._is_fresh:
             with suppress(Exception):
                 await asyncio.wait_for(_empty(self._layer), _LAYER_SECONDS)
+        self._is_fresh = False
         self._channel = await asyncio.wait_for(self._layer.new_channel(), _LAYER_SECONDS)
-        await asyncio.wait_for(self._layer.group_add(GROUP, self._channel), _LAYER_SECONDS)
+        await asyncio.wait_for(self._layer.group_add(self._group, self._channel), _LAYER_SECONDS)
         self._receiving = asyncio.create_task(
             self._receive(self._channel), name="asyncpoll:hub-receive"
         )
+
+    async def _choose_group(self) -> None:
+        """Asked each time: the database may have been moved to another server."""
+        try:
+            self._group = group_of(await self._identify())
+        except StoreUnavailable:
+            if not self._group:
+                raise
 
     async def _end_receiving(self) -> None:
         task, self._receiving = self._receiving, None
         if task is not None:
             task.cancel()
             await asyncio.wait({task}, timeout=_LAYER_SECONDS)
+            if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+                emit("link.failed", error=error)
 
     async def _receive(self, channel: str) -> None:
         while True:

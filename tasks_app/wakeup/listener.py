@@ -12,7 +12,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -47,17 +47,48 @@ class Ear(Protocol):
         """The connection is gone."""
 
 
+class Gate(Protocol):
+    """Who decides when a connection may listen, and for how long. `election.Election` is one."""
+
+    async def admit(self, connection: AsyncConnection, alive: Callable[[], None]) -> None:
+        """Return once this connection may listen; call `alive` with each sign of life of the server until then."""
+
+    def is_over(self) -> bool:
+        """Must it stop listening? Asked once a second or more often."""
+
+    def left(self) -> float:
+        """The connection is gone. Gives the seconds to stay away."""
+
+
+class OpenGate:
+    """Everybody may listen."""
+
+    async def admit(self, connection: AsyncConnection, alive: Callable[[], None]) -> None:
+        """At once."""
+
+    def is_over(self) -> bool:
+        """Never."""
+        return False
+
+    def left(self) -> float:
+        """Come back at once."""
+        return 0.0
+
+
 class Listener(Loop):
     """Keeps one connection listening on `channels` and reconnects it for ever."""
 
     name = "listener"
     longest_pause_seconds = 1.0
 
-    def __init__(self, application: str, channels: Sequence[str], ear: Ear) -> None:
+    def __init__(
+        self, application: str, channels: Sequence[str], ear: Ear, gate: Gate | None = None
+    ) -> None:
         super().__init__()
         self._application = application
         self._channels = tuple(channels)
         self._ear = ear
+        self._gate: Gate = gate or OpenGate()
         # A channel of our own: nobody else is woken by our probes, and the queue keeps one order over all channels.
         self._echo = f"asyncpoll_echo_{secrets.token_hex(8)}"
         self._connection: AsyncConnection | None = None
@@ -75,6 +106,8 @@ class Listener(Loop):
         connection = await self._connect()
         watchdog = asyncio.create_task(self._watch(connection), name="asyncpoll:listener-watchdog")
         try:
+            await self._gate.admit(connection, self._note_life)
+            await self._begin_listening(connection)
             await self._ear.connected(connection)
             self._failures = 0
             await self._listen(connection)
@@ -82,29 +115,35 @@ class Listener(Loop):
             watchdog.cancel()
             self._drop()
             self._ear.lost()
-        return 0.0
+            pause = self._gate.left()
+        return pause
 
     async def _connect(self) -> AsyncConnection:
         keywords = dsn.listen_parameters(self._application)
         connection = await AsyncConnection.connect(
             **keywords, autocommit=True, prepare_threshold=None
         )
-        self._connection, self._alive_at = connection, time.monotonic()
+        self._connection = connection
+        self._note_life()
         try:
             await refuse_transaction_pooler(connection, keywords)
             await _harden(connection)
-            for channel in (*self._channels, self._echo):
-                await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
         except BaseException:
             self._drop()
             raise
-        self.is_connected = True
-        emit("listener.connected", application=self._application)
         return connection
 
+    async def _begin_listening(self, connection: AsyncConnection) -> None:
+        for channel in (*self._channels, self._echo):
+            await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+        self._note_life()
+        self.is_connected = True
+        emit("listener.connected", application=self._application)
+
     async def _listen(self, connection: AsyncConnection) -> None:
+        """Hear until the gate says that it is over."""
         next_probe = time.monotonic()
-        while True:
+        while not self._gate.is_over():
             now = time.monotonic()
             if now >= next_probe:
                 next_probe = now + PROBE_SECONDS
@@ -114,10 +153,13 @@ class Listener(Loop):
 
     def _hear(self, notification: psycopg.Notify) -> None:
         if notification.channel == self._echo:
-            self._alive_at = time.monotonic()
+            self._note_life()
             self._ear.beat()
         else:
             self._ear.heard(notification.channel, notification.payload)
+
+    def _note_life(self) -> None:
+        self._alive_at = time.monotonic()
 
     async def _watch(self, connection: AsyncConnection) -> None:
         # Not an Event per echo: a watchdog has to notice that nothing happens.

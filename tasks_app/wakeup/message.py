@@ -9,9 +9,13 @@ from uuid import UUID
 
 # 32 hexadecimal digits, a colon and a version. An exception for each comma of a flood would freeze the process.
 _SHORTEST_HINT = 34
-GROUP = "asyncpoll.wakeups"
 _TYPE = "asyncpoll.wakeup"
 _TOKEN = "token:"  # noqa: S105 - the word before an id
+
+
+def group_of(database: str) -> str:
+    """The group for wake-ups of one database: Redis tells apart neither its own databases' channels nor our projects."""
+    return f"asyncpoll.wakeups.{database}"
 
 
 @dataclass(frozen=True, slots=True)

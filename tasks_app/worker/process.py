@@ -17,6 +17,7 @@ from tasks_app.store import WorkerFacts
 from tasks_app.store.pool import Pool, close_loop_pool
 from tasks_app.wakeup.bridge import WORK_CHANNEL
 from tasks_app.wakeup.listener import Listener
+from tasks_app.wakeup.pooler import check_listen_connection
 from tasks_app.worker.attempt import Attempt
 from tasks_app.worker.claimer import Claimer
 from tasks_app.worker.committer import Committer
@@ -81,7 +82,11 @@ class Worker:
         await self.shut_down()
 
     async def start(self) -> None:
-        """Begin. A database that is away is waited for in the background."""
+        """Begin. A database that is away is waited for in the background.
+
+        Raises PoolerInTheWay where notifications would go unheard.
+        """
+        await check_listen_connection("worker listener")
         await self._pool.open()
         self._heartbeat.start()
         self._listener.start()

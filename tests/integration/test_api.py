@@ -588,6 +588,8 @@ class TestAround:
             "status": "ready",
             "database": "up",
             "link": "up",
+            "layer": "up",
+            "bridge": "own",
             "held": 0,
         }
 

@@ -13,9 +13,15 @@ from channels.layers import InMemoryChannelLayer
 from tasks_app.wakeup.bridge import WORK_CHANNEL, Bridge
 from tasks_app.wakeup.hub import Hub
 from tasks_app.wakeup.link import Link
-from tasks_app.wakeup.message import GROUP, Message
+from tasks_app.wakeup.message import Message, group_of
 from tasks_app.wakeup.topic import Wake
 from tests.support import aeventually
+
+GROUP = group_of("test")
+
+
+async def identify():
+    return "test"
 
 
 class Clock:
@@ -36,7 +42,7 @@ async def world():
     clock = Clock()
     layer = InMemoryChannelLayer(capacity=10)
     hub = Hub(read, clock=clock.monotonic)
-    link = Link(layer, hub, clock=clock.monotonic)
+    link = Link(layer, hub, identify, clock=clock.monotonic)
     link.clock, link.layer, link.hub = clock, layer, hub
     await link.step()
     yield link

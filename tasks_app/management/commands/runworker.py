@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from tasks_app import queues
+from tasks_app.errors import ConfigurationError
 from tasks_app.observers import logs
 from tasks_app.upkeep import Upkeep
 from tasks_app.worker.main import run_worker
@@ -39,7 +40,13 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run until a signal."""
+        """Run until a signal; exit code 1 and one sentence if it can't."""
+        try:
+            self._run(options)
+        except ConfigurationError as error:
+            raise CommandError(str(error)) from error
+
+    def _run(self, options: dict[str, Any]) -> None:
         _refuse_external(options["queues"] or ())
         logs.install()
         logs.ensure_shown()

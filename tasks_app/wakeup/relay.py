@@ -1,0 +1,37 @@
+"""What `manage.py runbridge` does: be the bridge of a fleet, apart from the web."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+from tasks_app import conf
+from tasks_app.errors import ConfigurationError
+from tasks_app.store.pool import Pool
+from tasks_app.wakeup.pooler import check_listen_connection
+from tasks_app.wakeup.service import WakeupService, is_shared, private_layer
+
+
+def relay() -> None:
+    """Relay wake-ups, or stand by to, until SIGTERM or SIGINT. Raises ConfigurationError where nobody would hear."""
+    if not is_shared(private_layer()):
+        alias = conf.current().CHANNEL_LAYER
+        raise ConfigurationError(
+            f"CHANNEL_LAYERS[{alias!r}] is private to each process, so web processes listen for themselves and "
+            "runbridge would talk to nobody; give them a shared layer (CHANNEL_REDIS_URL), or leave runbridge out."
+        )
+    asyncio.run(_relay())
+
+
+async def _relay() -> None:
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    await check_listen_connection("listener")
+    pool = Pool("bridge", size=1)
+    await pool.open()
+    service = WakeupService(pool, may_lead=True)
+    service.start()
+    await stopping.wait()
+    await service.stop()
+    await pool.close()
