@@ -1,0 +1,108 @@
+"""The web processes of a fleet, each behind proxies of its own to Redis and to its listening connection."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.acceptance.processes import ask
+from tests.fleet.postgres import ROOT, Postgres
+from tests.fleet.proxy import Proxy
+from tests.fleet.redis_server import RedisServer
+from tests.support import aeventually, free_port
+
+AWAY = (OSError, asyncio.IncompleteReadError, TimeoutError)
+"""What a client of a process meets that is killed, frozen or not there yet."""
+
+
+class Web:
+    """One `manage.py serve`."""
+
+    def __init__(self, number: int, postgres: Postgres, redis: RedisServer, logs: Path) -> None:
+        self.number = number
+        self.port = free_port()
+        self.redis = Proxy(redis.port)
+        self.listening = Proxy(postgres.socket)
+        self._log = logs / f"web{number}.log"
+        self._environment = {
+            **os.environ,
+            "DATABASE_URL": postgres.url,
+            "LISTEN_DATABASE_URL": postgres.url_through(self.listening.port),
+            "CHANNEL_REDIS_URL": f"redis://127.0.0.1:{self.redis.port}",
+            "DJANGO_SETTINGS_MODULE": "tests.settings",
+        }
+        self.process: subprocess.Popen[bytes]
+
+    def start(self) -> None:
+        """Start it; `ready` tells when it is."""
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "serve", "--port", str(self.port)],
+                cwd=ROOT,
+                env=self._environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    async def readyz(self) -> dict[str, Any]:
+        """What it says of itself; nothing when it does not answer."""
+        try:
+            async with asyncio.timeout(2):
+                answer = await ask(self.port, "/readyz")
+        except AWAY:
+            return {}
+        return {**answer.json, "code": answer.status}
+
+    async def says(self, **facts: Any) -> bool:
+        """Does `readyz` say so?"""
+        said = await self.readyz()
+        return all(said.get(name) == value for name, value in facts.items())
+
+    async def shows(self, **facts: Any) -> None:
+        """Wait until `readyz` says so."""
+        await aeventually(lambda: self.says(**facts))
+
+    async def logs(self, words: str) -> None:
+        """Wait until it logs a line with these words."""
+        told = self._log.stat().st_size
+        await aeventually(lambda: words in self._log.read_bytes()[told:].decode())
+
+    def signal(self, number: int) -> None:
+        """Send a signal."""
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """SIGKILL, and reap."""
+        self.process.kill()
+        self.process.wait()
+
+    def close(self) -> None:
+        """End it and its proxies."""
+        if self.process.poll() is None:
+            self.signal(signal.SIGCONT)
+            self.kill()
+        self.redis.close()
+        self.listening.close()
+
+
+class Webs(list[Web]):
+    """All of them."""
+
+    async def leader(self) -> Web:
+        """The one that is the bridge, once exactly one is, and everybody hears it."""
+        await aeventually(self.are_well)
+        leading = [web for web in self if await web.says(bridge="leader")]
+        return leading[0]
+
+    async def are_well(self) -> bool:
+        """Exactly one leads, everybody hears it, and the layer works for all."""
+        said = await asyncio.gather(*(web.readyz() for web in self))
+        parts = sorted(str(one.get("bridge")) for one in said)
+        return parts == ["leader", *["standby"] * (len(self) - 1)] and all(
+            (one["link"], one["layer"], one["code"]) == ("up", "up", 200) for one in said
+        )
