@@ -33,6 +33,10 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "task.committed": (DEBUG, "Committed %(size)s changes in %(duration_ms).1f ms"),
         "task.promoted": (DEBUG, "%(count)s tasks are due"),
         "task.rescued": (WARNING, "Task %(id)s was rescued from an expired lease: %(status)s"),
+        "task.given_back": (
+            WARNING,
+            "The answer to a claim was lost; the %(count)s tasks that it had taken are given back",
+        ),
         "tasks.pruned": (
             INFO,
             "Deleted %(count)s old tasks in %(batches)s batches, %(orphans)s history rows without a task, "

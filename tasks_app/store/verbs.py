@@ -138,6 +138,20 @@ def holds(worker: UUID, changes: Sequence[Change]) -> Call[set[UUID]]:
     )
 
 
+def find_committed(changes: Sequence[tuple[Change, int]]) -> Call[list[Committed]]:
+    """Those of `changes` that are in effect, each looked for after the version that its attempt was last told of."""
+    return Call(
+        "find_committed",
+        {
+            "ids": [change.task_id for change, _ in changes],
+            "attempts": [change.attempt for change, _ in changes],
+            "kinds": [change.milestones[-1].kind for change, _ in changes],
+            "afters": [version for _, version in changes],
+        },
+        _committed,
+    )
+
+
 def heartbeat(
     worker: WorkerFacts, held: Sequence[tuple[UUID, int]], lease_seconds: float
 ) -> Call[dict[tuple[UUID, int], bool]]:
@@ -161,6 +175,19 @@ def heartbeat(
 def stop_worker(worker: UUID) -> Call[None]:
     """Record that the worker process ended."""
     return Call("stop_worker", {"worker": worker}, lambda rows: None)
+
+
+def give_back(worker: UUID, known: Sequence[tuple[UUID, int]]) -> Call[list[Committed]]:
+    """Let go of what is the worker's, but not among the attempts (task, attempt) that it knows of. No failure."""
+    return Call(
+        "give_back",
+        {
+            "worker": worker,
+            "ids": [task_id for task_id, _ in known],
+            "attempts": [attempt for _, attempt in known],
+        },
+        _committed,
+    )
 
 
 def rescue(

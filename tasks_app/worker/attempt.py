@@ -103,6 +103,11 @@ class Attempt:
         return self.claimed.attempt
 
     @property
+    def version(self) -> int:
+        """Of the task, as far as its database has told us."""
+        return self.claimed.version if self.committed is None else self.committed.version
+
+    @property
     def cancelled(self) -> bool:
         """True once the task was asked to stop, or its result no longer counts."""
         return self.cancel_asked or self.fate is not None

@@ -9,13 +9,17 @@ from contextlib import suppress
 from uuid import UUID
 
 from tasks_app import conf, queues
+from tasks_app.errors import StoreUnavailable
 from tasks_app.events import emit
 from tasks_app.loops import Loop
-from tasks_app.store import claim
+from tasks_app.store import claim, give_back
 from tasks_app.store.pool import Pool
 from tasks_app.store.quarantine import despite_unfit
 from tasks_app.worker.executor import Executor
 from tasks_app.worker.held import Held
+
+# Of a worker that stops: what it does not manage within that time is left to the rescue.
+_GIVE_BACK_SECONDS = 1.0
 
 
 class Claimer(Loop):
@@ -40,6 +44,8 @@ class Claimer(Loop):
         # True while more tasks may be ready than the last claim took.
         self._hungry = True
         self._retired = False
+        # True from a claim on until its answer: without one, the tasks that it took may be ours without our knowing.
+        self._unanswered = False
         self._at_rest = asyncio.Event()
         self._at_rest.set()
         held.on_room = self._room
@@ -57,6 +63,9 @@ class Claimer(Loop):
             async with asyncio.timeout(within):
                 await self._at_rest.wait()
         await self.stop()
+        with suppress(TimeoutError, StoreUnavailable):
+            async with asyncio.timeout(_GIVE_BACK_SECONDS):
+                await self._give_back()
 
     async def step(self) -> float:
         """Claim once. While claims come back full the next follows at once; else it waits to be woken, or a poll."""
@@ -64,10 +73,22 @@ class Claimer(Loop):
         if free:
             self._at_rest.clear()
             try:
+                await self._give_back()
                 await self._claim(free)
             finally:
                 self._at_rest.set()
         return 0.0 if self._hungry and self._held.free else conf.current().WORKER_POLL_SECONDS
+
+    async def _give_back(self) -> None:
+        """Nobody runs what the last claim took if its answer was lost with a connection."""
+        if not self._unanswered:
+            return
+        known = [(attempt.id, attempt.attempt) for attempt in self._held.all()]
+        call = give_back(self._worker, known)
+        given = await despite_unfit(self._pool, lambda: self._pool.run(call))
+        self._unanswered = False
+        if given:
+            emit("task.given_back", count=len(given))
 
     async def _claim(self, free: int) -> None:
         settings = conf.current()
@@ -75,8 +96,10 @@ class Claimer(Loop):
         self._executor.expect()
         # A notification that arrives while the claim is out makes it True again.
         self._hungry = False
+        self._unanswered = True
         call = claim(self._worker, free, self._queues, settings.LEASE_SECONDS, queues.outside())
         batch = await despite_unfit(self._pool, lambda: self._pool.run(call))
+        self._unanswered = False
         if batch:
             emit("task.claimed", count=len(batch), asked=free)
         if len(batch) >= free:

@@ -15,7 +15,7 @@ from asyncpoll.contract import Status
 from tasks_app.errors import StoreUnavailable
 from tasks_app.events import emit
 from tasks_app.loops import Loop
-from tasks_app.store import Change, Committed, commit, holds
+from tasks_app.store import Change, Committed, commit, find_committed, holds
 from tasks_app.store.pool import Pool
 from tasks_app.worker.attempt import Attempt
 from tasks_app.worker.held import Held
@@ -103,16 +103,18 @@ class Committer(Loop):
 
     async def step(self) -> float:
         """Write one batch. Raises StoreUnavailable, with nothing lost, while the database is away."""
-        pause = self._try_locked_again() if self._locked else _LONG_SECONDS
-        if not self._gathered:
-            if not self._locked:
-                self._quiet.set()
-            return pause
-        self._writing = self._take()
         try:
+            if self._writing:
+                await self._look_for_unanswered()
+            pause = self._try_locked_again() if self._locked else _LONG_SECONDS
+            if not self._gathered:
+                if not self._locked:
+                    self._quiet.set()
+                return pause
+            self._writing = self._take()
             await self._write(list(self._writing.values()))
         except StoreUnavailable as error:
-            self._put_back(error)
+            self._keep(error)
             raise
         return 0.0
 
@@ -166,17 +168,26 @@ class Committer(Loop):
             del self._gathered[task_id]
         return batch
 
-    def _put_back(self, error: StoreUnavailable) -> None:
+    def _keep(self, error: StoreUnavailable) -> None:
         """Keep what was not written for the next try, but nothing whose lease has run out."""
         now = time.monotonic()
+        for entries in (self._writing, self._gathered):
+            for entry in [entry for entry in entries.values() if entry.attempt.lease_until <= now]:
+                del entries[entry.change.task_id]
+                self._let_go(entry, error)
+        size = len({*self._writing, *self._gathered})
+        emit("commit.retried", size=size, error=error)
+
+    async def _look_for_unanswered(self) -> None:
+        """What was being written when the database went away may have been written, and only the answer was lost."""
+        unanswered = list(self._writing.values())
+        looked_for = [(entry.change, entry.attempt.version) for entry in unanswered]
+        committed = await self._pool.run(find_committed(looked_for))
+        self._succeed_all(unanswered, committed)
         newer, self._gathered = self._gathered, {}
         for entry in (*self._writing.values(), *newer.values()):
-            if entry.attempt.lease_until > now:
-                self._gather(entry)
-            else:
-                self._let_go(entry, error)
+            self._gather(entry)
         self._writing = {}
-        emit("commit.retried", size=len(self._gathered), error=error)
 
     async def _write(self, batch: Sequence[Entry]) -> None:
         started = time.monotonic()
@@ -216,16 +227,20 @@ class Committer(Loop):
             self._on_fenced(entry.attempt)
 
     async def _settle(self, batch: Sequence[Entry], committed: Sequence[Committed]) -> None:
+        missing = self._succeed_all(batch, committed)
+        if missing:
+            await self._account_for(missing)
+
+    def _succeed_all(self, batch: Sequence[Entry], committed: Sequence[Committed]) -> list[Entry]:
+        """What is committed of `batch` is settled; gives the rest."""
         seen = {task.id: task for task in committed}
-        missing = [entry for entry in batch if entry.change.task_id not in seen]
         delays = []
         for entry in batch:
             if entry.change.task_id in seen:
                 delays += self._succeed(entry, seen[entry.change.task_id])
         if delays:
             self._on_delay(min(delays))
-        if missing:
-            await self._account_for(missing)
+        return [entry for entry in batch if entry.change.task_id not in seen]
 
     def _succeed(self, entry: Entry, task: Committed) -> list[float]:
         """What is committed is settled; gives the delay of a retry."""

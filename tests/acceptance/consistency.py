@@ -56,10 +56,13 @@ def assert_consistent(
 
 
 def faults_of(story: Story) -> Iterator[str]:
-    """What contradicts itself in a story that is over."""
+    """What contradicts itself in a story that is over. Its task reports at most once in an attempt."""
     versions = [version for version, _, _ in story.history]
     if versions != list(range(1, story.version + 1)):
         yield f"has the versions {versions} instead of 1 to {story.version}"
+    for (kind, attempt), times in Counter(event[1:] for event in story.history).items():
+        if times > 1:
+            yield f"says {kind} of attempt {attempt} {times} times"
     yield from _faults_of_history(story)
     for attempt, runs in Counter(story.effects).items():
         if runs > 1:

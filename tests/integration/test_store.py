@@ -26,6 +26,7 @@ from tasks_app.store import (
     delete,
     dsn,
     enqueue,
+    give_back,
     heartbeat,
     promote,
     read,
@@ -275,6 +276,23 @@ class TestLeases:
         assert (done.id, done.status, done.version) == (task_id, Status.PENDING, 3)
         assert Task.objects.get(id=task_id).failures == 1
         assert versions(task_id)[-1] == (3, "rescued")
+
+    def test_a_worker_gives_back_what_is_its_own_without_its_knowing(self):
+        """To be claimed at once, and as no failure; neither what it knows nor what others hold."""
+        known, lost, cancelled, over = enqueued(4)
+        claimed()
+        run(cancel(cancelled))
+        run(commit(WORKER, [Change(over, 1, Status.SUCCESS, (Milestone("succeeded"),), "1")]))
+        (foreign,) = enqueued()
+        claimed(worker=uuid.uuid4())
+        given = {task.id: task.status for task in run(give_back(WORKER, [(known, 1)]))}
+        assert given == {lost: Status.PENDING, cancelled: Status.CANCELLED}
+        assert versions(lost) == [(1, "enqueued"), (2, "started"), (3, "released")]
+        assert versions(cancelled)[-1] == (4, "cancelled")
+        assert Task.objects.get(id=foreign).status == "RUNNING"
+        (again,) = claimed()
+        assert (again.id, again.attempt, again.failures) == (lost, 2, 0)
+        assert [task.id for task in run(give_back(WORKER, [(known, 1), (lost, 1)]))] == [lost]
 
     def test_a_task_that_kills_its_worker_ends_when_its_attempts_are_used_up(self):
         """It cannot loop for ever."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -11,8 +13,10 @@ import pytest
 from asyncpoll.contract import Status
 from tasks_app import store
 from tasks_app.errors import StoreUnavailable
-from tasks_app.store import dsn
+from tasks_app.store import Call, dsn
 from tasks_app.store.pool import loop_pool
+from tasks_app.worker import process
+from tasks_app.worker.process import Worker
 from tests import sample_tasks
 from tests.support import aeventually
 from tests.workers import ended, fetch, history, look, working
@@ -164,6 +168,86 @@ async def test_outcomes_survive_a_database_that_is_away(settings, monkeypatch, e
         monkeypatch.setattr(worker._pool, "run", real)
         snapshot = await ended(handle)
     assert (snapshot.status, snapshot.attempt) == (Status.SUCCESS, 1)
+
+
+def lose_the_answer_to(monkeypatch, worker: Worker, statement: str) -> None:
+    """The next statement of that kind is committed, and its connection is cut before the answer arrives."""
+    real = worker._pool.run
+    left = [statement]
+
+    async def run(call: Call[Any]) -> Any:
+        answer = await real(call)
+        if call.statement in left and answer:
+            left.remove(call.statement)
+            raise StoreUnavailable("cut")
+        return answer
+
+    monkeypatch.setattr(worker._pool, "run", run)
+
+
+async def test_a_claim_whose_answer_is_lost_is_given_back_at_once(monkeypatch, emitted):
+    """Its tasks do not wait for their lease to run out, and it is nobody's failure."""
+    async with working() as worker:
+        running = await sample_tasks.wait_at.aenqueue("meanwhile")
+        await aeventually(lambda: sample_tasks.seen["started meanwhile"])
+        lose_the_answer_to(monkeypatch, worker, "claim")
+        handle = await sample_tasks.aadd.aenqueue(1)
+        snapshot = await ended(handle)
+        assert (snapshot.status, snapshot.attempt) == (Status.SUCCESS, 2)
+        assert await fetch("SELECT failures FROM tasks_app_task WHERE id = %s", handle.id) == [(0,)]
+        assert (await look(running)).attempt == 1
+    assert emitted.of("task.given_back") == [{"count": 1}]
+    assert [row[1] for row in await history(handle)] == [
+        *("enqueued", "started", "released", "started", "succeeded")
+    ]
+
+
+async def test_what_a_claim_took_that_never_answered_is_given_back_by_a_worker_that_stops(
+    monkeypatch,
+):
+    """Or it would wait for its lease to run out, although nobody died."""
+    monkeypatch.setattr(process, "_CLAIM_SECONDS", 0.1)
+    claimed = asyncio.Event()
+    async with working() as worker:
+        real = worker._pool.run
+
+        async def never_answer_a_claim(call: Call[Any]) -> Any:
+            answer = await real(call)
+            if call.statement == "claim" and answer:
+                claimed.set()
+                await asyncio.Event().wait()
+            return answer
+
+        monkeypatch.setattr(worker._pool, "run", never_answer_a_claim)
+        handle = await sample_tasks.aadd.aenqueue(1)
+        await claimed.wait()
+    assert (await look(handle)).status is Status.PENDING
+    assert [row[1] for row in await history(handle)] == ["enqueued", "started", "released"]
+
+
+async def test_a_commit_whose_answer_is_lost_is_found_and_not_repeated(monkeypatch, emitted):
+    """Neither the report nor the end: no version says the same twice, and no result is called dropped that counts."""
+    async with working() as worker:
+        lose_the_answer_to(monkeypatch, worker, "commit")
+        reporting = await sample_tasks.report.aenqueue([0.5], "reported")
+        await aeventually(lambda: emitted.of("commit.retried"))
+        sample_tasks.gates["reported"].set()
+        await ended(reporting)
+        lose_the_answer_to(monkeypatch, worker, "commit")
+        adding = await sample_tasks.aadd.aenqueue(1)
+        await ended(adding)
+        lose_the_answer_to(monkeypatch, worker, "commit")
+        retrying = await sample_tasks.picky.aenqueue("ConnectionError")
+        await ended(retrying)
+        await aeventually(lambda: not worker.held.all())
+    assert len(emitted.of("commit.retried")) == 3
+    assert not emitted.of("task.fenced")
+    told = [[row[1] for row in await history(task)] for task in (reporting, adding, retrying)]
+    assert told == [
+        ["enqueued", "started", "progress", "succeeded"],
+        ["enqueued", "started", "succeeded"],
+        ["enqueued", "started", "retried", "started", "succeeded"],
+    ]
 
 
 async def test_a_heartbeat_prolongs_what_is_held(settings):

@@ -19,15 +19,21 @@ class FakePool:
     def __init__(self, default: Callable[[Call[Any]], Any]) -> None:
         self.calls: list[Call[Any]] = []
         self.locked: set[UUID] = set()
+        self.written: list[Committed] = []
         self.answers: list[Any] = []
         self.default = default
         self.open = asyncio.Event()
         self.open.set()
 
     async def run(self, call: Call[Any]) -> Any:
-        """Answer, once `open` is set. Of what is missing from an answer, the `locked` tasks are held all the same."""
+        """Answer, once `open` is set. Of what is missing from an answer, the `locked` tasks are held all the same; of
+        what got no answer, the `written` ones are committed, and no claim took anything."""
         if call.statement == "holds":
             return self.locked & set(call.params["ids"])
+        if call.statement == "find_committed":
+            return [task for task in self.written if task.id in call.params["ids"]]
+        if call.statement == "give_back":
+            return []
         self.calls.append(call)
         await self.open.wait()
         answer = self.answers.pop(0) if self.answers else self.default

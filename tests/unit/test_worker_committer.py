@@ -14,7 +14,7 @@ import pytest
 
 from asyncpoll.contract import Status
 from tasks_app.errors import StoreUnavailable
-from tasks_app.store import Change, Milestone, StepResult
+from tasks_app.store import Change, Committed, Milestone, StepResult
 from tasks_app.worker.attempt import Attempt
 from tasks_app.worker.committer import Committer
 from tasks_app.worker.held import Held
@@ -178,6 +178,29 @@ async def test_while_the_database_is_away_everything_is_kept_and_then_written_on
     assert last["ids"] == [attempt.id, other.id]
     assert last["event_kinds"] == ["progress", "succeeded", "succeeded"]
     assert not desk.fenced
+
+
+async def test_what_was_committed_without_an_answer_is_not_committed_twice(desk, emitted):
+    """Only the answer was lost: the report and the outcome count, and whoever waits hears so."""
+    desk.pool.answers = [StoreUnavailable("away")]
+    ended, reporting, other = (desk.attempt(number) for number in (1, 2, 3))
+    desk.pool.written = [
+        Committed(ended.id, Status.SUCCESS, 3),
+        Committed(reporting.id, Status.RUNNING, 3),
+    ]
+    told: list[str] = []
+    desk.committer.offer(ended, success(ended), told.append)
+    desk.committer.offer(reporting, report(reporting, 0.5))
+    desk.committer.offer(other, success(other))
+    desk.committer.start()
+    await aeventually(lambda: emitted.of("commit.retried"))
+    desk.committer.offer(reporting, report(reporting, 0.7))
+    assert await desk.committer.drain(20)
+    assert desk.written()[1:] == [[reporting.id, other.id]]
+    assert desk.pool.calls[-1].params["progress"][0] == 0.7
+    assert told == [""]
+    assert not emitted.of("task.fenced")
+    assert desk.held.all() == (reporting,)
 
 
 async def test_a_deadlock_is_tried_again(desk):
