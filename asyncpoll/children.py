@@ -122,10 +122,9 @@ class Child:
             await process.wait()
             # Whoever is being replaced may die; that its successor can't start is what makes it a death.
             async with self._changing:
-                if process in self.processes:
+                if process is self._current:
                     await self.clean_up(process)
                     self._forget(process)
-                if process is self._current:
                     return process
 
     async def _launch(self) -> Process:
@@ -143,8 +142,9 @@ class Child:
         self._forget(process)
 
     def _forget(self, process: Process) -> None:
-        self.processes.discard(process)
-        self.forget(process)
+        if process in self.processes:
+            self.processes.discard(process)
+            self.forget(process)
 
 
 async def supervise(

@@ -95,10 +95,6 @@ class StoreUnavailable(TasksError):
     """The database could not be reached in time. Nothing was changed; try again."""
 
 
-class GoingAway(TasksError):
-    """The process is draining and takes no new work. Nothing was changed; try again."""
-
-
 class PoolerInTheWay(ConfigurationError):
     """LISTEN goes through a transaction-pooling proxy, which is silently deaf."""
 

@@ -87,11 +87,10 @@ _KINDS: dict[type[errors.TasksError], tuple[Problem, int]] = {
     errors.OutOfBounds: (Problem.OUT_OF_BOUNDS, 422),
     errors.KeyReused: (Problem.IDEMPOTENCY_KEY_REUSED, 422),
     errors.TooManyHeld: (Problem.OVERLOADED, 503),
-    errors.GoingAway: (Problem.UNAVAILABLE, 503),
     errors.StoreUnavailable: (Problem.UNAVAILABLE, 503),
 }
 # A busy or absent server asks for this much patience, in seconds.
-_RETRY_AFTER = {errors.TooManyHeld: "5", errors.GoingAway: "1", errors.StoreUnavailable: "2"}
+_RETRY_AFTER = {errors.TooManyHeld: "5", errors.StoreUnavailable: "2"}
 
 
 def problem_for(error: errors.TasksError) -> HttpResponse:

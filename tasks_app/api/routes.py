@@ -22,8 +22,7 @@ from tasks_app.api.representation import etag, task_resource
 from tasks_app.api.responses import ProblemRaised, answer, problem
 from tasks_app.api.submission import Submission, prepare
 from tasks_app.api.submitting import submit_task
-from tasks_app.errors import GoingAway, TaskNotFound, TasksError
-from tasks_app.hold.admission import admission
+from tasks_app.errors import TaskNotFound, TasksError
 from tasks_app.owned import owned
 from tasks_app.store import Snapshot, cancel, read
 from tasks_app.store.pool import loop_pool
@@ -97,8 +96,6 @@ api = NinjaAPI(
 async def submit(request: HttpRequest, submission: Submission) -> HttpResponse:
     """Store a task. 202 with its Location; 200 where it is over already, or an idempotency key has made it before."""
     identity: Identity = request.auth  # type: ignore[attr-defined]
-    if admission.draining:
-        raise GoingAway("This server is going away and takes no new work; try again, elsewhere.")
     owner = identity.owner or ""
     new, key = prepare(submission, owner), read_key(request, owner)
     preferred = preferred_wait(request)

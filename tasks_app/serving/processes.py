@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 from asyncio.subprocess import Process
@@ -59,8 +60,17 @@ class Parent:
             _Slot(number, self._command, listener, self._note_ready)
             for number, listener in enumerate(self._listeners)
         ]
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._asked.set)
+        asyncio.get_running_loop().add_signal_handler(
+            signal.SIGHUP, self._on_hangup, _has_terminal()
+        )
         await children.supervise(self._slots, self._replace_when_asked(), on_stop=self._let_go)
+
+    def _on_hangup(self, had_terminal: bool) -> None:
+        """The same signal says that the terminal in which we were started was closed, and that is the end."""
+        if had_terminal and not _has_terminal():
+            signal.raise_signal(signal.SIGTERM)
+        else:
+            self._asked.set()
 
     async def _replace_when_asked(self) -> None:
         while True:
@@ -89,6 +99,14 @@ class Parent:
             self._unready.discard(slot)
             if not self._unready:
                 self._when_ready()
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
 
 
 class _Slot(children.Child):

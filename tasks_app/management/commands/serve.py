@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from tasks_app.errors import ConfigurationError
+from tasks_app.observers import logs
 from tasks_app.serving.run import serve, serve_child, serve_socket
 
 
@@ -41,6 +42,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve until SIGTERM or Ctrl-C; exit code 1 and one sentence if it can't start."""
+        logs.install()
+        logs.ensure_shown()
         try:
             if options["leash"] is not None:
                 serve_child(options["fd"], options["leash"])

@@ -1,0 +1,188 @@
+"""Restarts under load: one process that goes away full, and several that are replaced one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+import pty
+import signal
+import subprocess
+import termios
+import time
+from collections import Counter
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import psutil
+
+from tests.acceptance.load import Endings, at_once, clients, until_refused
+from tests.acceptance.processes import ask, server
+from tests.holdsite.client import Connection
+from tests.holdsite.servers import ROOT, Served, command, ended, serving
+from tests.support import aeventually, free_port
+
+HELD = 2_000
+HELD_BY_THREE = 1_200
+SUBMISSION = json.dumps({"task": "sample.add", "kwargs": {"a": 1, "b": 2}}).encode()
+BREAKABLE = "tests.holdsite.breakable_asgi.application"
+HALF = b"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
+
+
+async def _held(port: int) -> int:
+    return int((await ask(port, "/readyz")).json["held"])
+
+
+async def test_a_server_that_goes_away_full_answers_everybody(database_url: str) -> None:
+    """2,000 held, idle and half-sent requests, submissions, and clients that poll on: no reset, and nothing unanswered."""
+    limits = {"ASYNCPOLL_MAX_HELD": "5000", "ASYNCPOLL_MAX_HELD_PER_OWNER": "5000"}
+    with server("daphne", database_url, **limits) as (port, pid):
+        submit = ("/api/v1/tasks", "POST", SUBMISSION)
+        task = (await ask(port, *submit)).json["task_id"]
+        poll = f"/api/v1/tasks/{task}/long_poll?client_known_version=1&max_hold_seconds=25"
+        idle = await at_once(100, lambda: Connection.open(port))
+        for connection in idle:
+            assert (await connection.get("/healthz")).status == 200
+        half = await at_once(100, lambda: Connection.open(port))
+        for connection in half:
+            await connection.send(HALF)
+        held = await at_once(HELD, lambda: Connection.open(port))
+        for connection in held:
+            await connection.ask(poll)
+        await aeventually(lambda: _holds(port, HELD))
+        polling, submitting = Endings(), Endings()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(20):
+                group.create_task(until_refused(port, (poll, "GET", b""), polling))
+                group.create_task(until_refused(port, submit, submitting))
+            await aeventually(lambda: submitting.answers)
+            began = time.monotonic()
+            psutil.Process(pid).send_signal(signal.SIGTERM)
+            answers = await asyncio.gather(*(connection.answer() for connection in held))
+            took = time.monotonic() - began
+            assert {(a.status, a.json["outcome"], a.closes) for a in answers} == {
+                (200, "DRAINING", True)
+            }
+            assert {(await connection.answer()).status for connection in half} == {408}
+        assert polling.kinds == {"200", "refused"}
+        assert submitting.kinds == {"202", "refused"}
+        everybody = [*held, *idle, *half]
+        assert Counter([await c.ending() for c in everybody]) == {"eof": len(everybody)}
+        assert took < 3.0
+        _assert_spread([answer.json["recommended_client_backoff_ms"] for answer in answers])
+
+
+async def _holds(port: int, count: int) -> bool:
+    return await _held(port) == count
+
+
+def _assert_spread(backoffs: list[int]) -> None:
+    """Of 2,000 that come back between 250 and 3,000 ms, each tenth of that time gets its share."""
+    tenths = Counter((backoff - 250) * 10 // 2_751 for backoff in backoffs)
+    assert sorted(tenths) == list(range(10))
+    assert max(tenths.values()) < len(backoffs) / 5
+
+
+class TestReplacingChildren:
+    """SIGHUP to the parent."""
+
+    async def test_a_rolling_restart_shows_no_error_to_any_client(self) -> None:
+        """Three processes under load: each request is answered, by old or new processes, and none is refused."""
+        with serving("daphne", "--processes", "3") as served:
+            await aeventually(lambda: "Serving on" in served.output)
+            old = set(served.children())
+            async with AsyncExitStack() as load:
+                seen = [
+                    await load.enter_async_context(clients(served.port, 10)),
+                    await load.enter_async_context(
+                        clients(served.port, 10, ("/api/echo", "POST", b"12345"))
+                    ),
+                    await load.enter_async_context(clients(served.port, 10, keeps=True)),
+                    await load.enter_async_context(
+                        clients(served.port, 50, ("/api/hold", "GET", b""), keeps=True)
+                    ),
+                ]
+                await aeventually(lambda: all(endings.answers for endings in seen[:3]))
+                served.process.send_signal(signal.SIGHUP)
+                await aeventually(lambda: "Replaced 3 server processes" in served.output)
+                assert not old & set(served.children())
+                served.process.send_signal(signal.SIGTERM)
+                await aeventually(lambda: all("refused" in endings.kinds for endings in seen[:3]))
+            assert [endings.kinds for endings in seen] == [{"200", "refused"}] * 4
+            assert await asyncio.to_thread(served.process.wait, 10) == 0
+
+    async def test_a_release_that_can_not_start_replaces_nobody(self, tmp_path: Path) -> None:
+        """The old processes go on serving, the log says so, and the next attempt succeeds."""
+        broken = tmp_path / "broken"
+        environment = {"HOLDSITE_APPLICATION": BREAKABLE, "HOLDSITE_BREAKS_WITH": str(broken)}
+        with serving("daphne", "--processes", "2", **environment) as served:
+            await aeventually(lambda: "Serving on" in served.output)
+            old = set(served.children())
+            broken.touch()
+            served.process.send_signal(signal.SIGHUP)
+            await aeventually(lambda: "The successor in slot 0 did not start" in served.output)
+            assert set(served.children()) == old
+            assert (await ask(served.port, "/plain")).status == 200
+            broken.unlink()
+            served.process.send_signal(signal.SIGHUP)
+            await aeventually(lambda: "Replaced 2 server processes" in served.output)
+            assert not set(served.children()) & old
+            assert (await ask(served.port, "/plain")).status == 200
+
+    async def test_a_process_that_is_replaced_leaves_its_queue_to_its_successor(self) -> None:
+        """Whoever connected while nobody accepted is answered by the new process, and not reset by the old one."""
+        with serving("daphne", "--processes", "2") as served:
+            await aeventually(lambda: "Serving on" in served.output)
+            old = served.children()
+            for pid in old:
+                psutil.Process(pid).suspend()
+            queued = await at_once(50, lambda: Connection.open(served.port))
+            for connection in queued:
+                await connection.ask("/api/state")
+            served.process.send_signal(signal.SIGHUP)
+            answers = await asyncio.gather(
+                *(connection.answer() for connection in queued), _resumed(served, old)
+            )
+            assert {answer.status for answer in answers[:-1]} == {200}
+
+    async def test_a_terminal_that_is_closed_ends_it(self) -> None:
+        """That is the same signal, and nobody would be left to see new processes."""
+        ours, terminal = pty.openpty()
+        process = subprocess.Popen(
+            [*command("daphne", "127.0.0.1", free_port(), ""), "--processes", "2"],
+            cwd=ROOT,
+            stdin=terminal,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        try:
+            os.close(terminal)
+            assert process.stdout is not None
+            assert b"Serving on" in await asyncio.to_thread(process.stdout.readline)
+            os.close(ours)
+            assert await asyncio.to_thread(process.wait, 15) == 0
+        finally:
+            process.stdout.close()
+            ended(process)
+
+
+async def _resumed(served: Served, pids: list[int]) -> None:
+    await aeventually(lambda: len(served.children()) > len(pids))
+    for pid in pids:
+        psutil.Process(pid).resume()
+
+
+async def test_connections_are_even_over_the_processes() -> None:
+    """1,200 held requests by three processes: each has a third of them, within a fifth of that."""
+    with serving("daphne", "--processes", "3", HOLDSITE_MAX_HELD="2000") as served:
+        await aeventually(lambda: "Serving on" in served.output)
+        connected = await at_once(HELD_BY_THREE, lambda: Connection.open(served.port))
+        pids = Counter(
+            [(await connection.get("/api/state")).json["pid"] for connection in connected]
+        )
+        assert len(pids) == 3
+        fair = HELD_BY_THREE / 3
+        assert all(abs(count - fair) <= fair / 5 for count in pids.values()), pids
