@@ -33,9 +33,11 @@ def server(kind: str, database_url: str, **environment: str) -> Iterator[tuple[i
 
 
 @contextmanager
-def worker(database_url: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+def worker(
+    database_url: str, *options: str, **environment: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """A worker process."""
-    with started(["manage.py", "runworker", *options], database_url) as process:
+    with started(["manage.py", "runworker", *options], database_url, **environment) as process:
         yield process
 
 
@@ -44,18 +46,38 @@ def started(
     command: list[str], database_url: str, **environment: str
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A Python process of the project, ended with everything it started."""
-    settings = {
-        "DATABASE_URL": database_url,
-        "DJANGO_SETTINGS_MODULE": "tests.settings",
-        "ASYNCPOLL_ANONYMOUS": "1",
-    }
     process = subprocess.Popen(
-        [sys.executable, *command], cwd=ROOT, env={**os.environ, **settings, **environment}
+        [sys.executable, *command], cwd=ROOT, env=_environment(database_url, environment)
     )
     try:
         yield process
     finally:
         ended(process)
+
+
+def said(command: list[str], database_url: str, **environment: str) -> tuple[int, str]:
+    """The exit code and the output of a Python process of the project that ends by itself."""
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=_environment(database_url, environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def _environment(database_url: str, more: dict[str, str]) -> dict[str, str]:
+    return {
+        **os.environ,
+        "DATABASE_URL": database_url,
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+        "ASYNCPOLL_ANONYMOUS": "1",
+        **more,
+    }
 
 
 async def ask(port: int, path: str, method: str = "GET", body: bytes = b"") -> Answer:

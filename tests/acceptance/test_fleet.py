@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -23,6 +24,9 @@ from tests.fleet.webs import Web, Webs
 from tests.support import aeventually
 
 PROCESSES = 3
+# How soon a bridge is succeeded that died, and one that froze.
+DEATH_SECONDS = 1.0
+FREEZING_SECONDS = 6.0
 # Connections of a process's pool, at most.
 POOL = 4
 
@@ -133,9 +137,9 @@ async def test_a_killed_leader_is_succeeded(fleet):
     others = fleet.but(leader)
     async with stream(fleet.postgres.url, others) as lateness:
         leader.kill()
-        assert await others.leader() is not leader
+        await others.leader()
         await lateness.goes_on(others)
-    lateness.keeps_the_promise()
+    lateness.keeps_the_promise(within=DEATH_SECONDS)
     leader.start()
     await fleet.leaves_nothing_behind()
 
@@ -146,7 +150,9 @@ async def test_a_frozen_leader_is_succeeded_and_stands_by_when_it_wakes(fleet):
     others = fleet.but(frozen)
     async with fleet.stream() as lateness:
         frozen.signal(signal.SIGSTOP)
+        began = time.monotonic()
         successor = await others.leader()
+        assert time.monotonic() - began <= FREEZING_SECONDS + lateness.excuse
         await lateness.goes_on(others)
         frozen.signal(signal.SIGCONT)
         await frozen.shows(bridge="standby", link="up")

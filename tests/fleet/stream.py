@@ -23,6 +23,8 @@ COMMIT_EVERY_SECONDS = 0.04
 PROMISE_SECONDS = 3.0
 _TASKS = 10
 _SOME = 30
+# Between a commit and its answer: two servers, the bridge, the hub and its reader, the test itself.
+_HANDS = 6
 
 
 @dataclass(slots=True)
