@@ -14,6 +14,7 @@ ASYNCPOLL_DATA_DIR      where secrets and the embedded server are kept; .asyncpo
 ASYNCPOLL_LOG_LEVEL     INFO if not set
 ASYNCPOLL_ANONYMOUS     1 for use without tokens from this machine; development only
 ASYNCPOLL_BRIDGE        0 for web processes that leave the relaying to manage.py runbridge
+ASYNCPOLL_CORS_ORIGINS  comma-separated origins of pages that may call the API; none if not set
 ASYNCPOLL_MAX_HOLD_SECONDS, ASYNCPOLL_MAX_HELD, ASYNCPOLL_MAX_HELD_PER_OWNER, ASYNCPOLL_LEASE_SECONDS,
 ASYNCPOLL_HEARTBEAT_SECONDS, ASYNCPOLL_WORKER_POLL_SECONDS
                         instead of the defaults in `tasks_app.conf.Conf`
@@ -61,6 +62,7 @@ INSTALLED_APPS = [
     "tasks_app",  # without "channels", whose runworker would shadow ours and which channel layers don't need
 ]
 MIDDLEWARE = [
+    "asyncpoll.middleware.SecurityHeaders",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -146,6 +148,7 @@ ASYNCPOLL: dict[str, Any] = {
     ),
     "ANONYMOUS": environment.flag("ASYNCPOLL_ANONYMOUS"),
     "BRIDGE": environment.flag("ASYNCPOLL_BRIDGE", default=True),
+    "CORS_ORIGINS": environment.words("ASYNCPOLL_CORS_ORIGINS", ""),
     "LISTEN_DATABASE_URL": os.environ.get("LISTEN_DATABASE_URL", ""),
     "TASK_MODULES": ["asyncpoll.demo"],
 }

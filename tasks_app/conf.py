@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -49,6 +50,8 @@ class Conf:
     """Development only: requests without credentials, from a loopback Host, act as one owner."""
     AUTHENTICATE: str | Callable[..., Any] = ""
     """`callable(request) -> Identity | None`, or its dotted path: maps a project's requests to owners. Never blocks."""
+    CORS_ORIGINS: tuple[str, ...] = ()
+    """Origins of pages that may call the API, exactly as browsers send them: "https://app.example.org"."""
     TICKET_SECONDS: float = 86_400.0
     """How long a poll ticket may be used."""
 
@@ -73,6 +76,9 @@ class Conf:
     """Tasks that one transaction deletes."""
 
 
+_ORIGIN = re.compile(
+    r"(?:https://(?!.*:443$)|http://(?!.*:80$))(?:[a-z0-9.-]+|\[[0-9a-f:]+\])(?::[0-9]{1,5})?"
+)
 _Rule = tuple[Callable[[Any], bool], str]
 _POSITIVE: _Rule = (lambda value: value > 0, "must be greater than 0")
 _WEEK: _Rule = (
@@ -88,6 +94,11 @@ _RULES: Mapping[str, _Rule] = {
     "MAX_RESULT_BYTES": _POSITIVE,
     "MAX_EVENTS": (lambda value: value >= 10, "must be 10 or more"),
     "MAX_SHORT_POLLS_PER_SECOND": _POSITIVE,
+    "CORS_ORIGINS": (
+        lambda value: all(_ORIGIN.fullmatch(origin) for origin in value),
+        "must list origins as browsers send them: scheme, name in lower case, and a port that is not the scheme's own, "
+        "for example 'https://app.example.org'; no path, no trailing slash, no wildcard",
+    ),
     "TICKET_SECONDS": (
         lambda value: 0 < value <= 31_622_400,
         "must be between 0 and 31622400 seconds (a year)",

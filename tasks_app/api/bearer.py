@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from asyncpoll.contract import Problem
 from tasks_app.api.responses import ProblemRaised, problem
 from tasks_app.hold.buckets import Buckets
+from tasks_app.redaction import HIDDEN
 from tasks_app.store import TokenFacts
 from tasks_app.tokens import Presented, read_token
 from tasks_app.wakeup.service import current_service
@@ -53,9 +54,7 @@ async def read_bearer(request: HttpRequest) -> Bearer | None:
 
     Raises ProblemRaised with 429 for an address that has shown too many unknown ones, and StoreUnavailable.
     """
-    header = request.META.get("HTTP_AUTHORIZATION")
-    match = None if header is None else _BEARER.fullmatch(header)
-    presented = None if match is None else read_token(match[1])
+    presented = _take(request)
     if presented is None:
         return None
     tokens = (await current_service()).tokens
@@ -66,6 +65,15 @@ async def read_bearer(request: HttpRequest) -> Bearer | None:
     if bearer.facts() is not None:
         tokens.note_use(known)
     return bearer
+
+
+def _take(request: HttpRequest) -> Presented | None:
+    """The token, out of the request: an error report prints that, and what is in the frames of a traceback."""
+    match = _BEARER.fullmatch(request.META.get("HTTP_AUTHORIZATION", ""))
+    presented = None if match is None else read_token(match[1])
+    if presented is not None:
+        request.META["HTTP_AUTHORIZATION"] = f"Bearer ap_{presented.id}_{HIDDEN}"
+    return presented
 
 
 async def _look(tokens: Tokens, token_id: str, address: str) -> Known:

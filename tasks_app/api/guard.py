@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from asyncpoll.contract import Problem
 from tasks_app import errors
 from tasks_app.api.identity import Identity, confirm, identify, require
-from tasks_app.api.responses import ProblemRaised, problem, problem_document
+from tasks_app.api.responses import ProblemRaised, answer, problem, problem_document
 
 # Any, as the stubs of Django know no asynchronous views.
 View = Callable[..., Any]
@@ -64,9 +64,8 @@ async def authorize(request: HttpRequest, scope: str) -> Identity:
 def method_refused(request: HttpRequest, allow: str) -> HttpResponse:
     """204 for OPTIONS, 405 for the rest."""
     if request.method == "OPTIONS":
-        response = HttpResponse(status=204)
-        del response.headers["Content-Type"]
-        response.headers["Allow"] = allow
+        response = answer(None, 204, Allow=allow)
+        del response.headers["Content-Type"], response.headers["Content-Length"]
         return response
     return problem(
         Problem.METHOD_NOT_ALLOWED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
@@ -9,23 +10,8 @@ import orjson
 from django.http import HttpResponse
 
 from asyncpoll.contract import JSON_MEDIA_TYPE, PROBLEM_MEDIA_TYPE, Problem
+from tasks_app.headers import security_headers
 from tasks_app.prepared import PreparedResponse
-
-_SECURITY_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-}
-
-
-_PREPARED_HEADERS = tuple(
-    (name.encode(), value.encode())
-    for name, value in {
-        "Content-Type": JSON_MEDIA_TYPE,
-        "Cache-Control": "no-store",
-        **_SECURITY_HEADERS,
-    }.items()
-)
 
 
 class ProblemRaised(Exception):
@@ -46,7 +32,7 @@ def prepared(payload: Any, etag: str) -> HttpResponse:
     body = orjson.dumps(payload, option=orjson.OPT_UTC_Z)
     length = str(len(body)).encode()
     return PreparedResponse(
-        body, (*_PREPARED_HEADERS, (b"Content-Length", length), (b"ETag", etag.encode()))
+        body, (*_prepared_headers(), (b"Content-Length", length), (b"ETag", etag.encode()))
     )
 
 
@@ -80,8 +66,18 @@ def _respond(payload: Any, status: int, media_type: str, headers: dict[str, str]
     response = HttpResponse(body, status=status, content_type=media_type)
     response.headers["Cache-Control"] = "no-store"
     response.headers["Content-Length"] = str(len(body))
-    for name, value in _SECURITY_HEADERS.items():
+    for name, value in security_headers().items():
         response.headers[name] = value
     for name, value in headers.items():
         response.headers[name.replace("_", "-")] = value
     return response
+
+
+def _prepared_headers() -> tuple[tuple[bytes, bytes], ...]:
+    return _encoded(tuple(security_headers().items()))
+
+
+@lru_cache(maxsize=2)
+def _encoded(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[bytes, bytes], ...]:
+    all_headers = (("Content-Type", JSON_MEDIA_TYPE), ("Cache-Control", "no-store"), *headers)
+    return tuple((name.encode(), value.encode()) for name, value in all_headers)

@@ -15,6 +15,7 @@ from django.core.exceptions import (
 from django.http import Http404, HttpResponse
 
 from asyncpoll.contract import PROBLEM_MEDIA_TYPE, Problem
+from tasks_app.headers import security_headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,11 @@ class Refusal:
     def response(self) -> HttpResponse:
         """The answer, for a Django handler to send."""
         body = self.document
-        headers = {"Content-Length": str(len(body)), "Cache-Control": "no-store"}
+        headers = {
+            "Content-Length": str(len(body)),
+            "Cache-Control": "no-store",
+            **security_headers(),
+        }
         if self.closes:
             headers["Connection"] = "close"
         return HttpResponse(
@@ -52,10 +57,13 @@ class Refusal:
     def message(self) -> bytes:
         """The whole HTTP/1.1 answer, for a connection that no request was read from."""
         body = self.document
+        security = "".join(f"{name}: {value}\r\n" for name, value in security_headers().items())
         head = (
             f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}\r\n"
             f"Content-Type: {PROBLEM_MEDIA_TYPE}\r\n"
             f"Content-Length: {len(body)}\r\n"
+            "Cache-Control: no-store\r\n"
+            f"{security}"
             "Connection: close\r\n\r\n"
         )
         return head.encode() + body

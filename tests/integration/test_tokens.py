@@ -15,8 +15,7 @@ from tasks_app.hold.admission import admission
 from tasks_app.models import Token
 from tasks_app.store import make_token, revoke_token, step
 from tasks_app.tokens import issue
-from tests.integration.clients import API, connected
-from tests.integration.test_api import is_problem, stored
+from tests.integration.api_support import API, is_problem, stored
 from tests.support import aeventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,24 +32,6 @@ def nobody_without_a_token(settings):
         "ANONYMOUS": False,
         "MAX_SHORT_POLLS_PER_SECOND": 1_000,
     }
-
-
-@pytest.fixture
-async def client(service):
-    """A client of the whole application."""
-    async with connected() as made:
-        yield made
-
-
-@pytest.fixture
-def statements(service, monkeypatch):
-    """The names of the statements that the web process runs."""
-    seen = []
-    run = service.pool.run
-    monkeypatch.setattr(
-        service.pool, "run", lambda call: (seen.append(call.statement), run(call))[1]
-    )
-    return seen
 
 
 async def token(service, owner="alice", scopes=SCOPES, lifetime=3_600.0):

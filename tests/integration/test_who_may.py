@@ -11,8 +11,7 @@ from tasks_app.api.identity import Identity
 from tasks_app.hold.admission import admission
 from tasks_app.models.task import new_task_id
 from tasks_app.store import step
-from tests.integration.clients import API, connected
-from tests.integration.test_api import is_problem, stored
+from tests.integration.api_support import API, is_problem, stored
 from tests.support import aeventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,13 +22,6 @@ WHO: dict[str, Identity] = {}
 def authenticate(request):
     """Whoever `WHO` has for the credentials."""
     return WHO.get(request.headers.get("Authorization", ""))
-
-
-@pytest.fixture
-async def client(service):
-    """A client of the whole application."""
-    async with connected() as made:
-        yield made
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +57,7 @@ def as_(name):
 async def test_a_foreign_task_costs_what_a_missing_one_costs(
     client,
     service,
-    monkeypatch,
+    statements,
     method,
     route,
 ):
@@ -75,11 +67,6 @@ async def test_a_foreign_task_costs_what_a_missing_one_costs(
         client.get(f"{API}/tasks/{foreign}/long_poll?client_known_version=1", headers=as_("bob"))
     )
     await aeventually(lambda: admission.held == 1 and service.hub.topics[foreign].snapshot)
-    statements = []
-    run = service.pool.run
-    monkeypatch.setattr(
-        service.pool, "run", lambda call: (statements.append(call.statement), run(call))[1]
-    )
     seen = {}
     for task_id in (foreign, missing):
         statements.clear()
