@@ -43,7 +43,10 @@ def test_a_task_that_was_rescued_and_then_succeeded_has_no_faults():
         ({"version": 7}, "has the versions"),
         ({"history": RESCUED.history[:3] + RESCUED.history[4:]}, "has the versions"),
         ({"history": but(at=4, event=(4, "progress", 2))}, "has the versions"),
-        ({"history": (*RESCUED.history[:5], (6, "progress", 2))}, "says progress of attempt 2 2 times"),
+        (
+            {"history": (*RESCUED.history[:5], (6, "progress", 2))},
+            "says progress of attempt 2 2 times",
+        ),
         ({"effects": (1,)}, "has no effect of attempt 2"),
         ({"effects": (1, 2, 2)}, "ran attempt 2 2 times"),
         ({"effects": (2, 3)}, "has an effect of attempt 3"),
