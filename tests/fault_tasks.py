@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 import psycopg
 
 from tasks_app import events
+from tasks_app.store import dsn
 from tasks_app.tasks import Backoff, current_task, task
 
 # One row for each run of an attempt: an attempt that ran twice has two.
@@ -94,7 +95,7 @@ def _connection() -> psycopg.Connection[Any]:
     connection = getattr(_mine, "connection", None)
     if connection is None or connection.closed:
         connection = _mine.connection = psycopg.connect(
-            os.environ["DATABASE_URL"], autocommit=True, application_name="effects"
+            **dsn.parameters("effects"), autocommit=True
         )
     return connection
 

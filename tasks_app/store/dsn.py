@@ -11,6 +11,14 @@ from tasks_app import conf
 
 # Bounds an attempt to connect, so that a blackholed server costs seconds and not minutes.
 CONNECT_TIMEOUT_SECONDS = 2
+# The same for what is connected: a peer that went without a word (a failover, a cable) is noticed well within a lease,
+# and not after the quarter of an hour that TCP goes on trying. Of no effect on a Unix socket.
+_MORTAL_LINK = {
+    "keepalives_idle": 3,
+    "keepalives_interval": 1,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 6_000,
+}
 
 
 def parameters(application: str) -> dict[str, Any]:
@@ -29,5 +37,5 @@ def listen_parameters(application: str) -> dict[str, Any]:
 
 
 def _bounded(keywords: dict[str, Any], application: str) -> dict[str, Any]:
-    keywords.setdefault("connect_timeout", CONNECT_TIMEOUT_SECONDS)
-    return {**keywords, "application_name": f"asyncpoll {application}"}
+    bounds = {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **_MORTAL_LINK}
+    return {**bounds, **keywords, "application_name": f"asyncpoll {application}"}

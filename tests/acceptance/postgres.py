@@ -9,11 +9,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import psutil
 
 from asyncpoll import embedded
-from asyncpoll.embedded.cluster import Cluster
+from asyncpoll.embedded.cluster import PORT, Cluster
 from asyncpoll.leash import Leash
 from tests.places import reachable_directory
 
@@ -34,6 +35,11 @@ class Postgres:
     def cluster(self) -> Cluster:
         """The files, and how to stop it in good order."""
         return self._cluster
+
+    @property
+    def socket(self) -> str:
+        """The path of its Unix socket."""
+        return f"{parse_qs(urlsplit(self.url).query)['host'][0]}/.s.PGSQL.{PORT}"
 
     def start(self) -> None:
         """Start, recover what was committed, and return when it takes connections."""

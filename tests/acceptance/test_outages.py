@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
 
 from tests import fault_tasks
 from tests.acceptance.consistency import assert_consistent
+from tests.acceptance.postgres import Postgres
 from tests.acceptance.squares import SETTINGS, Squares
 from tests.acceptance.workers import runworker
+from tests.fleet.proxy import Proxy
 from tests.support import eventually
 
 AWAY_SECONDS = 10.0
@@ -57,6 +63,29 @@ def test_results_are_kept_while_the_database_is_away(squares, postgres):
         eventually(lambda: squares.done() >= 50)
         postgres.stay_away(AWAY_SECONDS)
         assert_consistent(squares.queue, squares.results)
+    assert_nothing_was_done_twice(squares)
+
+
+@pytest.fixture
+def link(squares: Squares, postgres: Postgres) -> Iterator[tuple[Proxy, str]]:
+    """A TCP link to the database that may be blackholed, and the URL that goes through it."""
+    proxy = Proxy(postgres.socket)
+    parts = urlsplit(squares.queue.url)
+    where = f"{parts.username}:{parts.password}@127.0.0.1:{proxy.port}"
+    yield proxy, parts._replace(netloc=where, query="").geturl()
+    proxy.close()
+
+
+def test_a_worker_goes_on_when_its_connections_die_without_a_word(squares, link):
+    """No packet gets through on those that it had, as after a failover: it connects anew, and no work is lost."""
+    proxy, url = link
+    squares.enqueue(fault_tasks.square, 500, 0.1)
+    squares.enqueue(fault_tasks.asquare, 500, 0.1)
+    with runworker(squares.queue, DATABASE_URL=url, **SETTINGS, **LONG_LEASES) as worker:
+        eventually(lambda: squares.done() >= 50)
+        proxy.blackhole()
+        assert_consistent(squares.queue, squares.results)
+        assert worker.poll() is None
     assert_nothing_was_done_twice(squares)
 
 
