@@ -31,6 +31,7 @@ __all__ = [
     "confirm",
     "identify",
     "poll_ticket",
+    "refuse_ticket",
     "require",
 ]
 
@@ -105,6 +106,19 @@ def require(identity: Identity, scope: str) -> None:
                 Problem.FORBIDDEN,
                 403,
                 f"This needs the scope {scope[:_SHOWN_CHARACTERS]!r}; these credentials have {sorted(identity.scopes)}.",
+            )
+        )
+
+
+def refuse_ticket(identity: Identity) -> None:
+    """Raise ProblemRaised with 403 for what is about more than one task."""
+    if identity.only is not None:
+        raise ProblemRaised(
+            problem(
+                Problem.FORBIDDEN,
+                403,
+                "A poll ticket reads its one task; send credentials that may see others.",
+                parameter="ticket",
             )
         )
 

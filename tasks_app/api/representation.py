@@ -102,6 +102,13 @@ def task_resource(row: Snapshot, result: str | None = None) -> dict[str, Any]:
     }
 
 
+def task_summary(row: Snapshot) -> dict[str, Any]:
+    """The task as a list shows it: without its result, which may be large."""
+    body = task_resource(row)
+    del body["result"]
+    return body
+
+
 def _error(row: Snapshot) -> dict[str, str] | None:
     if row.status != "FAILED":
         return None

@@ -6,6 +6,7 @@ import json
 import logging
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
@@ -24,7 +25,7 @@ from tasks_app.api.submission import Submission, prepare
 from tasks_app.api.submitting import submit_task
 from tasks_app.errors import TaskNotFound, TasksError
 from tasks_app.owned import owned
-from tasks_app.store import Snapshot, cancel, read
+from tasks_app.store import Snapshot, cancel, read, read_results
 from tasks_app.store.pool import loop_pool
 
 _logger = logging.getLogger("django.request")
@@ -119,8 +120,8 @@ async def submit(request: HttpRequest, submission: Submission) -> HttpResponse:
 async def cancel_task(request: HttpRequest, task_id: str) -> HttpResponse:
     """End a PENDING task at once, ask a RUNNING one to stop. Idempotent."""
     identity: Identity = request.auth  # type: ignore[attr-defined]
-    row = await owned(_cancel(parse_task_id(task_id, identity), identity.owner))
-    return answer(task_resource(row, row.result), ETag=etag(row))
+    row, result = await owned(_cancel(parse_task_id(task_id, identity), identity.owner))
+    return answer(task_resource(row, result), ETag=etag(row))
 
 
 @api.exception_handler(ProblemRaised)
@@ -154,11 +155,13 @@ def on_fault(request: HttpRequest, fault: Exception) -> HttpResponse:
     )
 
 
-async def _cancel(task_id: Any, owner: str | None) -> Snapshot:
+async def _cancel(task_id: UUID, owner: str | None) -> tuple[Snapshot, str | None]:
     pool = await loop_pool()
     row = (await pool.run(read([task_id]))).get(task_id)
     if row is None or (owner is not None and row.owner != owner):
         raise TaskNotFound(task_id)
     if await pool.run(cancel(task_id)) is not None:
         row = (await pool.run(read([task_id]))).get(task_id, row)
-    return row
+    if row.result_apart:
+        return row, (await pool.run(read_results([task_id]))).get(task_id)
+    return row, row.result

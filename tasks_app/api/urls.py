@@ -15,6 +15,7 @@ from tasks_app.api import holds
 from tasks_app.api.bundles import long_poll_many
 from tasks_app.api.claims import claim_tasks
 from tasks_app.api.guard import View, api_view, method_refused, problem_for
+from tasks_app.api.lists import tasks
 from tasks_app.api.responses import ProblemRaised, problem
 from tasks_app.api.routes import api
 from tasks_app.api.steps import take_step
@@ -53,13 +54,29 @@ def _with_problems(view: View) -> View:
     return answered
 
 
-def _ninja_patterns() -> list[Any]:
-    """django-ninja's routes that are ours, without the root page it adds."""
-    routes: list[Any] = api.urls[0]
-    patterns = [route for route in routes if route.name in ("submit", "cancel")]
-    for pattern in patterns:
-        pattern.callback = _with_problems(pattern.callback)
-    return patterns
+def _by_method(readers: View, others: View) -> View:
+    """One path whose GET and HEAD are not django-ninja's."""
+
+    @csrf_exempt
+    @transaction.non_atomic_requests
+    async def answered(request: HttpRequest, **arguments: Any) -> HttpResponse:
+        reads = request.method in ("GET", "HEAD")
+        response = await (readers if reads else others)(request, **arguments)
+        if response.status_code in (204, 405):
+            allowed = f"GET, HEAD, {response.headers['Allow']}"
+            return method_refused(request, allowed)
+        return response
+
+    return answered
+
+
+# django-ninja's routes that are ours, without the root page it adds.
+_routes: list[Any] = api.urls[0]
+_ninja: dict[str, View] = {
+    route.name: _with_problems(route.callback)
+    for route in _routes
+    if route.name in ("submit", "cancel")
+}
 
 
 urlpatterns = [
@@ -70,6 +87,7 @@ urlpatterns = [
     path("tasks/<str:task_id>", holds.task, name="task"),
     path("tasks/<str:task_id>/steps", take_step, name="steps"),
     path("queues/<path:queue>/claim", claim_tasks, name="claim"),
-    path("", (_ninja_patterns(), "ninja", "ninja")),
+    path("tasks/<str:task_id>/cancel", _ninja["cancel"], name="cancel"),
+    path("tasks", _by_method(tasks, _ninja["submit"]), name="tasks"),
     re_path(r"", not_found),
 ]

@@ -147,6 +147,8 @@ class Task(models.Model):
                 name="asyncpoll_finished",
                 condition=Q(finished_at__isnull=False),
             ),
+            # For lists, newest first. Tasks without an owner pay nothing for it.
+            models.Index("owner", "id", name="asyncpoll_owned", condition=Q(owner__gt="")),
         ]
 
     def __str__(self) -> str:

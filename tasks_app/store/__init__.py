@@ -17,6 +17,7 @@ from tasks_app.store.leases import (
     lock_claim,
     settled,
 )
+from tasks_app.store.listing import Page, Sought, list_tasks
 from tasks_app.store.mirrors import begin
 from tasks_app.store.pruning import Batch, count_old, prune, prune_orphans, prune_workers
 from tasks_app.store.rows import (
@@ -89,8 +90,10 @@ __all__ = [
     "NewTask",
     "NewToken",
     "NextTick",
+    "Page",
     "Settled",
     "Snapshot",
+    "Sought",
     "StepResult",
     "Tick",
     "Ticked",
@@ -118,6 +121,7 @@ __all__ = [
     "keep_key",
     "keep_schedules",
     "lead",
+    "list_tasks",
     "lock_claim",
     "make_token",
     "new_epoch",
