@@ -1,10 +1,11 @@
-"""PgQueuer: a QueueManager on asyncpg and uvloop, as in its own benchmark.
+"""PgQueuer: QueueManagers on asyncpg and uvloop, as in its own benchmark.
 
-python -m bench.baselines.pgqueuer_jobs {install | produce | work BATCH}
+python -m bench.baselines.pgqueuer_jobs {install | produce | work BATCH MANAGERS}
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 import asyncpg
@@ -42,8 +43,12 @@ async def produce() -> None:
     await aserve(enqueue)
 
 
-async def work(batch: int) -> None:
-    """Be a worker."""
+async def work(batch: int, managers: int) -> None:
+    """Be a worker, with several queue managers on connections of their own."""
+    await asyncio.gather(*(_manage(batch) for _ in range(managers)))
+
+
+async def _manage(batch: int) -> None:
     manager = QueueManager(await _queries())
 
     @manager.entrypoint(_ENTRYPOINT)

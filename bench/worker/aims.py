@@ -20,7 +20,7 @@ class Aim:
     limit: float
 
 
-AIMS = (Aim("pgqueuer", 1.0), Aim("procrastinate", 20.0))
+AIMS = (Aim("pgqueuer", 1.0), Aim("pgqueuer-5", 1.0), Aim("procrastinate", 20.0))
 
 
 def ratio(figures: Figures, all_figures: Sequence[Figures]) -> float | None:

@@ -75,16 +75,9 @@ def subjects() -> list[Subject]:
             unfinished="SELECT EXISTS (SELECT FROM tasks_app_task WHERE ready)"
             " OR EXISTS (SELECT FROM tasks_app_task WHERE status = 'RUNNING')",
         ),
-        Subject(
-            name="pgqueuer",
-            note="QueueManager with batch_size, on asyncpg and uvloop",
-            place=_empty,
-            install=_module("bench.baselines.pgqueuer_jobs", "install"),
-            produce=_module("bench.baselines.pgqueuer_jobs", "produce"),
-            work=lambda batch: _module("bench.baselines.pgqueuer_jobs", "work", str(batch)),
-            unfinished="SELECT EXISTS (SELECT FROM pgqueuer)",
-            packages=("pgqueuer", "asyncpg"),
-        ),
+        _pgqueuer("pgqueuer", 1),
+        # As many as its own benchmark has.
+        _pgqueuer("pgqueuer-5", 5),
         Subject(
             name="procrastinate",
             note="App.run_worker_async with concurrency, on psycopg and uvloop",
@@ -116,6 +109,20 @@ def subjects() -> list[Subject]:
         _celery("celery", "prefork", 2),
         _celery("celery-solo", "solo", 1),
     ]
+
+
+def _pgqueuer(name: str, managers: int) -> Subject:
+    module = "bench.baselines.pgqueuer_jobs"
+    return Subject(
+        name=name,
+        note=f"{managers} QueueManager{'s' if managers > 1 else ''} with batch_size, on asyncpg and uvloop",
+        place=_empty,
+        install=_module(module, "install"),
+        produce=_module(module, "produce"),
+        work=lambda batch: _module(module, "work", str(batch), str(managers)),
+        unfinished="SELECT EXISTS (SELECT FROM pgqueuer)",
+        packages=("pgqueuer", "asyncpg"),
+    )
 
 
 def _celery(name: str, pool: str, processes: int) -> Subject:
