@@ -92,7 +92,7 @@ def subjects() -> list[Subject]:
         ),
         Subject(
             name="django-tasks-db",
-            note=f"db_worker, looking every {_LOOK_SECONDS} s when it has nothing to do",
+            note=f"db_worker, one task at a time and so at batch 1 only, looking every {_LOOK_SECONDS} s when idle",
             place=_site,
             install=_module("django", "migrate", "--verbosity", "0"),
             produce=_module(f"{_SITE}.produce"),
