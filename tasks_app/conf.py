@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any
 
@@ -70,10 +70,20 @@ class Conf:
     RETRY_MAX_SECONDS: float = 600.0
     """Longest retry delay."""
 
+    MAX_RUNNING_PER_QUEUE: Mapping[str, int] = field(default_factory=dict)
+    """How many tasks of a queue may run at once, by its name, over all workers; a queue not named has no limit."""
+    MAX_RUNNING_PER_OWNER: int = 0
+    """How many tasks of one owner may run at once, over all queues and workers; 0: no limit."""
+
     RETENTION_DAYS: float = 30.0
     """How long tasks that have ended are kept, with their history; 0: for ever."""
     PRUNE_BATCH: int = 1_000
     """Tasks that one transaction deletes."""
+
+    @property
+    def limits_running(self) -> bool:
+        """True when some limit says how many tasks may run at once."""
+        return bool(self.MAX_RUNNING_PER_QUEUE or self.MAX_RUNNING_PER_OWNER)
 
 
 _ORIGIN = re.compile(
@@ -110,6 +120,11 @@ _RULES: Mapping[str, _Rule] = {
     "DEFAULT_MAX_ATTEMPTS": (lambda value: 1 <= value <= 100, "must be between 1 and 100"),
     "RETRY_BASE_SECONDS": _WEEK,
     "RETRY_MAX_SECONDS": _WEEK,
+    "MAX_RUNNING_PER_QUEUE": (
+        lambda value: all(most > 0 for most in value.values()),
+        "must give each queue a limit greater than 0, or leave the queue out",
+    ),
+    "MAX_RUNNING_PER_OWNER": (lambda value: value >= 0, "must be 0, which sets no limit, or more"),
     "RETENTION_DAYS": (
         lambda value: 0 <= value <= 36_500,
         "must be between 0, which keeps everything, and 36500 days (a century)",
@@ -120,15 +135,14 @@ _RULES: Mapping[str, _Rule] = {
 
 def parse(values: Mapping[str, Any]) -> Conf:
     """Validate `values` (as in `settings.ASYNCPOLL`). Raises ConfigurationError naming value, rule and remedy."""
-    known = {field.name: field for field in fields(Conf)}
+    defaults = Conf()
+    known = {field.name: getattr(defaults, field.name) for field in fields(Conf)}
     for name in values:
         if name not in known:
             raise ConfigurationError(
                 f"ASYNCPOLL[{name!r}] is not a setting; remove it or use one of {', '.join(sorted(known))}."
             )
-    conf = Conf(
-        **{name: _coerce(name, value, known[name].default) for name, value in values.items()}
-    )
+    conf = Conf(**{name: _coerce(name, value, known[name]) for name, value in values.items()})
     for name, (holds, rule) in _RULES.items():
         if not holds(getattr(conf, name)):
             raise ConfigurationError(f"ASYNCPOLL[{name!r}] is {getattr(conf, name)!r}; it {rule}.")
@@ -151,6 +165,11 @@ def _coerce(name: str, value: Any, default: Any) -> Any:
     elif isinstance(default, tuple):
         fits = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
         value = tuple(value) if fits else value
+    elif isinstance(default, Mapping):
+        fits = isinstance(value, Mapping) and all(
+            isinstance(name, str) and type(number) is int for name, number in value.items()
+        )
+        value, default = dict(value) if fits else value, {"reports": 4}
     else:
         fits = isinstance(value, type(default))
     if not fits:

@@ -19,6 +19,7 @@ from psycopg.pq import TransactionStatus
 
 from asyncpoll.contract import Status
 from tasks_app import catalogue, conf, store
+from tasks_app.claiming.turns import Turns
 from tasks_app.context import running
 from tasks_app.declaration import TaskHandle
 from tasks_app.errors import Cancelled, UnknownTask
@@ -77,7 +78,9 @@ def _run_next(queues: Sequence[str] | None) -> UUID | None:
     """Claim one task, run it, store its outcome. None: nothing was due."""
     worker = uuid4()
     run(store.promote(_MOST_ATTEMPTS))
-    claimed = run(store.claim(worker, 1, queues, _LEASE_SECONDS, outside()))
+    turns = Turns(credit=0)
+    turns.learn(run(store.lanes(queues, outside())))
+    claimed = run(store.claim(worker, turns.allot(1), _LEASE_SECONDS))
     if not claimed:
         return None
     runnable = _find(claimed[0])

@@ -289,3 +289,13 @@ def hang_once(path: str, seconds: float = 60.0) -> int:
 def _add(path: str, line: str) -> None:
     with Path(path).open("a", encoding="utf-8") as file:
         file.write(line + "\n")
+
+
+@task(name="sample.crowd")
+async def crowd(place: str) -> int:
+    """Notes how many are in the place, in this process, and stays a moment."""
+    seen[f"in {place}"].append(1)
+    seen[place].append(len(seen[f"in {place}"]))
+    await asyncio.sleep(0.005)
+    seen[f"in {place}"].pop()
+    return seen[place][-1]

@@ -127,7 +127,9 @@ async def _commit(pool: Pool, lease: Lease, held: Leased, said: Said, change: Ch
 async def _try_commit(pool: Pool, lease: Lease, change: Change) -> list[Committed]:
     """Empty where the lease is not theirs any more. Raises StoreUnavailable where somebody keeps the row locked."""
     for tries in range(1, _COMMIT_TRIES + 1):
-        committed = await pool.run(commit(lease.claim, [change]))
+        committed = await pool.run(
+            commit(lease.claim, [change], reoffer=conf.current().limits_running)
+        )
         if committed:
             return committed
         held = await pool.run(holds(lease.claim, [change]))

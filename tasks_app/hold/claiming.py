@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from uuid import UUID
 
 from asyncpoll.contract import ClaimOutcome
 from tasks_app import conf, store
+from tasks_app.claiming.claim import take
+from tasks_app.claiming.turns import Turns
 from tasks_app.errors import TooManyHeld
 from tasks_app.events import emit
 from tasks_app.hold.admission import Verdict, admission
@@ -55,6 +57,16 @@ _NOTHING = Taken((), repeated=False)
 _OUTCOMES = {Verdict.SHED: ClaimOutcome.SHED, Verdict.DRAINING: ClaimOutcome.DRAINING}
 
 
+# Executors ask for a handful of tasks each; who was idle may begin this many before it is again one task each.
+_CREDIT = 20
+
+
+@lru_cache(maxsize=1_000)
+def _turns_of(queue: str) -> Turns:
+    """Whose turn it is on `queue`, in this process."""
+    return Turns(_CREDIT)
+
+
 async def claim(asked: ClaimAsked) -> ClaimAnswer:
     """Claim as `asked` says, held until there is work. Raises TooManyHeld or StoreUnavailable."""
     service = await current_service()
@@ -97,7 +109,8 @@ async def _look_until_found(
     while True:
         async with service.hub.offers.looking:
             # Owned: a client that hangs up must not cancel a claim half-way.
-            taken = await owned(despite_unfit(service.pool, partial(_take, service.pool, asked)))
+            looked = partial(_take, service.pool, asked)
+            taken = await owned(despite_unfit(service.pool, looked))
         if taken.tasks or taken.repeated:
             if len(taken.tasks) == asked.limit:
                 service.hub.offers.offer(asked.queue)  # there may be more, for the next in line
@@ -115,8 +128,10 @@ async def _take(pool: Pool, asked: ClaimAsked) -> Taken:
         found = await transaction.run(store.find_claim(asked.claim))
         held = found if found is not None else []
         if found is None:
-            fresh = store.claim(asked.claim, asked.limit, [asked.queue], lease)
-            held = [task.id for task in await transaction.run(fresh)]
+            turns = _turns_of(asked.queue)
+            turns.learn(await transaction.run(store.lanes([asked.queue], seen=turns.seen)))
+            fresh = await take(transaction, turns, asked.claim, asked.limit, lease)
+            held = [task.id for task in fresh or ()]
             if not held:
                 return _NOTHING
             await transaction.run(store.keep_claim(asked.claim, held, lease))

@@ -133,7 +133,12 @@ class Task(models.Model):
         ]
         indexes = [
             models.Index(
-                "queue", "order_key", "id", name="asyncpoll_ready", condition=Q(ready=True)
+                "queue",
+                "owner",
+                "order_key",
+                "id",
+                name="asyncpoll_lanes",
+                condition=Q(ready=True),
             ),
             models.Index(
                 "run_at", name="asyncpoll_due", condition=Q(status="PENDING", ready=False)

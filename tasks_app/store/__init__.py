@@ -6,6 +6,7 @@ caller's transaction), `Pool.run` on the process's async pool.
 
 from tasks_app.store.bridging import depose, identify, lead, new_epoch
 from tasks_app.store.call import Call
+from tasks_app.store.claiming import Lane, Share, claim, lanes, lock_claims, running
 from tasks_app.store.history import Event, read_events
 from tasks_app.store.idempotency import Kept, keep_key, prune_keys
 from tasks_app.store.leases import (
@@ -54,7 +55,6 @@ from tasks_app.store.tokens import (
 from tasks_app.store.verbs import (
     OUTSIDE_WORKER,
     cancel,
-    claim,
     commit,
     delete,
     enqueue,
@@ -85,6 +85,7 @@ __all__ = [
     "DeclaredSchedule",
     "Event",
     "Kept",
+    "Lane",
     "Leased",
     "Milestone",
     "NewTask",
@@ -92,6 +93,7 @@ __all__ = [
     "NextTick",
     "Page",
     "Settled",
+    "Share",
     "Snapshot",
     "Sought",
     "StepResult",
@@ -120,9 +122,11 @@ __all__ = [
     "keep_claim",
     "keep_key",
     "keep_schedules",
+    "lanes",
     "lead",
     "list_tasks",
     "lock_claim",
+    "lock_claims",
     "make_token",
     "new_epoch",
     "notify",
@@ -142,6 +146,7 @@ __all__ = [
     "rescue",
     "revoke_token",
     "run_again",
+    "running",
     "settled",
     "step",
     "stop_worker",

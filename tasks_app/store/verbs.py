@@ -14,7 +14,6 @@ from tasks_app.store.call import Call, Rows
 from tasks_app.store.rows import (
     ENDINGS,
     Change,
-    Claimed,
     Committed,
     NewTask,
     Snapshot,
@@ -61,30 +60,11 @@ def enqueue_seen(new: NewTask) -> Call[Snapshot]:
     return replace(enqueue([new]), shape=lambda rows: first_snapshot(new, rows[0][1]))  # type: ignore[return-value,arg-type]
 
 
-def claim(
-    worker: UUID,
-    limit: int,
-    queues: Sequence[str] | None,
-    lease_seconds: float,
-    excluded: Sequence[str] = (),
-) -> Call[list[Claimed]]:
-    """Take up to `limit` ready tasks of `queues` (None: of every queue but the `excluded`), the most urgent first."""
-    return Call(
-        "claim",
-        {
-            "worker": worker,
-            "limit": limit,
-            "queues": None if queues is None else list(queues),
-            "excluded": list(excluded),
-            "lease": lease_seconds,
-        },
-        lambda rows: [Claimed(*row[:-1]) for row in rows],
-    )
-
-
-def commit(worker: UUID, changes: Sequence[Change]) -> Call[list[Committed]]:
+def commit(
+    worker: UUID, changes: Sequence[Change], *, reoffer: bool = False
+) -> Call[list[Committed]]:
     """Make `changes` (at most one per task) visible. A task missing from the answer was fenced off, or somebody else has
-    its row locked: `holds` tells."""
+    its row locked: `holds` tells. `reoffer`: wake the workers of its queue when a task no longer runs."""
     latest = [change.milestones[-1] for change in changes]
     events = [
         (change.task_id, ordinal, milestone)
@@ -97,6 +77,7 @@ def commit(worker: UUID, changes: Sequence[Change]) -> Call[list[Committed]]:
         {
             "worker": worker,
             "head_start": HEAD_START_SECONDS,
+            "reoffer": reoffer,
             "ids": [change.task_id for change in changes],
             "attempts": [change.attempt for change in changes],
             "statuses": [change.status.value for change in changes],

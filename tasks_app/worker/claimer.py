@@ -9,10 +9,12 @@ from contextlib import suppress
 from uuid import UUID
 
 from tasks_app import conf, queues
+from tasks_app.claiming.claim import take
+from tasks_app.claiming.turns import Turns
 from tasks_app.errors import StoreUnavailable
 from tasks_app.events import emit
 from tasks_app.loops import Loop
-from tasks_app.store import claim, give_back
+from tasks_app.store import Claimed, give_back, lanes
 from tasks_app.store.pool import Pool
 from tasks_app.store.quarantine import despite_unfit
 from tasks_app.worker.executor import Executor
@@ -20,6 +22,11 @@ from tasks_app.worker.held import Held
 
 # Of a worker that stops: what it does not manage within that time is left to the rescue.
 _GIVE_BACK_SECONDS = 1.0
+# Who was idle may begin this many rounds of slots before it is one task each again: enough that twenty tasks beside
+# somebody's flood wait at most twice as long as they do alone, and a delay of four tasks at most for the others.
+_CREDIT_ROUNDS = 4
+# Under load every enqueue says that there is work; looking each time who has some would cost more than the claims.
+_LOOK_SECONDS = 0.02
 
 
 class Claimer(Loop):
@@ -41,8 +48,10 @@ class Claimer(Loop):
         self._queues = queues
         self._held = held
         self._executor = executor
-        # True while more tasks may be ready than the last claim took.
-        self._hungry = True
+        self._turns = Turns(_CREDIT_ROUNDS * held.concurrency)
+        # True while there may be ready tasks of whom the turns don't know.
+        self._unsure = True
+        self._looked = float("-inf")
         self._retired = False
         # True from a claim on until its answer: without one, the tasks that it took may be ours without our knowing.
         self._unanswered = False
@@ -53,7 +62,9 @@ class Claimer(Loop):
     def work_offered(self, queue: str | None = None) -> None:
         """There may be work on `queue` (None: anywhere)."""
         if queue is None or self._takes(queue):
-            self._hungry = True
+            self._unsure = True
+            if queue is not None:
+                self._turns.guess(queue)
             self.wake()
 
     async def retire(self, within: float) -> None:
@@ -68,16 +79,19 @@ class Claimer(Loop):
                 await self._give_back()
 
     async def step(self) -> float:
-        """Claim once. While claims come back full the next follows at once; else it waits to be woken, or a poll."""
+        """Claim once, or look who has work. While there may be more the next step follows at once; else it waits to be
+        woken, or a poll."""
+        poll = conf.current().WORKER_POLL_SECONDS
         free = 0 if self._retired else self._held.free
-        if free:
-            self._at_rest.clear()
-            try:
-                await self._give_back()
-                await self._claim(free)
-            finally:
-                self._at_rest.set()
-        return 0.0 if self._hungry and self._held.free else conf.current().WORKER_POLL_SECONDS
+        if not free:
+            return poll
+        self._at_rest.clear()
+        try:
+            await self._give_back()
+            moved = await self._step(free, poll)
+        finally:
+            self._at_rest.set()
+        return 0.0 if moved and self._hungry and self._held.free else poll
 
     async def _give_back(self) -> None:
         """Nobody runs what the last claim took if its answer was lost with a connection."""
@@ -90,21 +104,47 @@ class Claimer(Loop):
         if given:
             emit("task.given_back", count=len(given))
 
-    async def _claim(self, free: int) -> None:
-        settings = conf.current()
-        lease_until = time.monotonic() + settings.LEASE_SECONDS
+    @property
+    def _hungry(self) -> bool:
+        return self._unsure or bool(self._turns)
+
+    async def _step(self, free: int, poll: float) -> bool:
+        """False: another step now would gain nothing."""
+        since = time.monotonic() - self._looked
+        if since >= poll or (self._unsure and (not self._turns or since >= _LOOK_SECONDS)):
+            await self._look()
+        claimed = bool(self._turns) and await self._claim(free)
+        return claimed or self._unsure
+
+    async def _look(self) -> None:
+        # A notification that arrives while the look is out makes it True again.
+        self._unsure = False
+        self._looked = time.monotonic()
+        try:
+            found = await self._pool.run(lanes(self._queues, queues.outside(), self._turns.seen))
+        except BaseException:
+            self._unsure = True
+            raise
+        self._turns.learn(found)
+
+    async def _claim(self, free: int) -> bool:
+        """Claim for `free` slots. False: the limits of running tasks leave no room now."""
+        lease_seconds = conf.current().LEASE_SECONDS
+        lease_until = time.monotonic() + lease_seconds
         self._executor.expect()
-        # A notification that arrives while the claim is out makes it True again.
-        self._hungry = False
         self._unanswered = True
-        call = claim(self._worker, free, self._queues, settings.LEASE_SECONDS, queues.outside())
-        batch = await despite_unfit(self._pool, lambda: self._pool.run(call))
+        batch = await despite_unfit(self._pool, lambda: self._take(free, lease_seconds))
         self._unanswered = False
         if batch:
             emit("task.claimed", count=len(batch), asked=free)
-        if len(batch) >= free:
-            self._hungry = True
-        self._executor.accept(batch, lease_until)
+        self._executor.accept(batch or (), lease_until)
+        return batch is not None
+
+    async def _take(self, free: int, lease_seconds: float) -> list[Claimed] | None:
+        if not conf.current().limits_running:
+            return await take(self._pool, self._turns, self._worker, free, lease_seconds)
+        async with self._pool.transaction() as transaction:
+            return await take(transaction, self._turns, self._worker, free, lease_seconds)
 
     def _takes(self, queue: str) -> bool:
         if self._queues is None:

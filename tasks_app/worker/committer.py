@@ -12,10 +12,11 @@ from uuid import UUID
 import psycopg
 
 from asyncpoll.contract import Status
+from tasks_app import conf
 from tasks_app.errors import StoreUnavailable
 from tasks_app.events import emit
 from tasks_app.loops import Loop
-from tasks_app.store import Change, Committed, commit, find_committed, holds
+from tasks_app.store import Call, Change, Committed, commit, find_committed, holds
 from tasks_app.store.pool import Pool
 from tasks_app.worker.attempt import Attempt
 from tasks_app.worker.held import Held
@@ -193,7 +194,7 @@ class Committer(Loop):
         started = time.monotonic()
         changes = sorted((entry.change for entry in batch), key=lambda change: change.task_id.int)
         try:
-            committed = await self._pool.run(commit(self._worker, changes))
+            committed = await self._pool.run(self._commit(changes))
         except Exception as error:
             if isinstance(error, StoreUnavailable) and not _is_refusal(error):
                 raise
@@ -202,6 +203,9 @@ class Committer(Loop):
         duration_ms = (time.monotonic() - started) * 1000
         emit("task.committed", size=len(committed), duration_ms=duration_ms)
         await self._settle(batch, committed)
+
+    def _commit(self, changes: Sequence[Change]) -> Call[list[Committed]]:
+        return commit(self._worker, changes, reoffer=conf.current().limits_running)
 
     async def _write_apart(self, batch: Sequence[Entry], error: Exception) -> None:
         """Something in `batch` is refused: halve it until that is alone, and fail its task instead."""
@@ -214,7 +218,7 @@ class Committer(Loop):
         emit("commit.refused", id=entry.attempt.id, name=entry.attempt.name, error=error)
         try:
             change = poisoned(entry.change, error.__cause__ or error)
-            committed = await self._pool.run(commit(self._worker, [change]))
+            committed = await self._pool.run(self._commit([change]))
         except Exception as again:
             if isinstance(again, StoreUnavailable) and not _is_refusal(again):
                 raise

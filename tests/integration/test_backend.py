@@ -29,6 +29,7 @@ from tasks_app.results import TrackedResult
 from tasks_app.store.driver import run
 from tasks_app.store.pool import close_loop_pool
 from tests import framework_tasks, sample_tasks
+from tests.integration.claiming import claim_now
 from tests.workers import fetch
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -301,7 +302,7 @@ async def test_refreshing_works_for_async_code(pool_closed):
 def finish(task_id: str, result: str) -> None:
     """Run it as a worker would."""
     worker = uuid4()
-    (claimed,) = run(store.claim(worker, 1, None, 15.0))
+    (claimed,) = claim_now(worker=worker)
     assert str(claimed.id) == task_id
     milestone = store.Milestone("succeeded", 1.0)
     change = store.Change(claimed.id, 1, Status.SUCCESS, (milestone,), result=result)

@@ -17,8 +17,10 @@ from tasks_app.models.status import TRANSITIONS
 from tasks_app.models.task import new_task_id
 from tasks_app.store import (
     Change,
+    Lane,
     Milestone,
     NewTask,
+    Share,
     WorkerFacts,
     cancel,
     claim,
@@ -28,6 +30,7 @@ from tasks_app.store import (
     enqueue,
     give_back,
     heartbeat,
+    lanes,
     promote,
     read,
     rescue,
@@ -35,6 +38,7 @@ from tasks_app.store import (
     step,
 )
 from tasks_app.store.driver import run
+from tests.integration.claiming import claim_now
 
 WORKER = uuid.uuid4()
 
@@ -51,7 +55,7 @@ def enqueued(count=1, **changes):
 
 
 def claimed(limit=100, queues=None, worker=WORKER, lease=15.0):
-    return run(claim(worker, limit, queues, lease))
+    return claim_now(limit, queues, worker, lease)
 
 
 def change(task, status, kind, **facts):
@@ -418,11 +422,15 @@ def test_a_claim_uses_the_ready_index_among_many_finished_rows():
             """
         )
         cursor.execute("ANALYZE tasks_app_task")
-        for queues in (None, ["default"]):
-            call = claim(WORKER, 10, queues, 15.0)
+        lane = Lane("default", "")
+        for call in (
+            lanes(None),
+            lanes(["default"]),
+            claim(WORKER, [Share(lane, 10)], 15.0),
+        ):
             cursor.execute(f"EXPLAIN (FORMAT JSON) {call.sql}", dict(call.params))
             plan = json.dumps(cursor.fetchone()[0])
-            assert '"asyncpoll_ready"' in plan
+            assert '"asyncpoll_lanes"' in plan
             scans = [
                 node
                 for node in nodes(json.loads(plan)[0]["Plan"])

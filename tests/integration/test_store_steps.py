@@ -17,7 +17,6 @@ from tasks_app.store import (
     Milestone,
     NewTask,
     StepResult,
-    claim,
     commit,
     delete,
     enqueue,
@@ -26,6 +25,7 @@ from tasks_app.store import (
     run_again,
 )
 from tasks_app.store.driver import run
+from tests.integration.claiming import claim_now
 
 WORKER = uuid.uuid4()
 pytestmark = pytest.mark.django_db
@@ -40,7 +40,7 @@ def running(count=1):
             ]
         )
     )
-    return run(claim(WORKER, count, None, 15.0))
+    return claim_now(count, worker=WORKER)
 
 
 def done(name, result="1"):

@@ -16,6 +16,7 @@ from tasks_app.models import Task, TaskEvent
 from tasks_app.store.driver import run
 from tasks_app.testing import run_pending, wait_for
 from tests import sample_tasks
+from tests.integration.claiming import claim_now
 
 
 class Shared:
@@ -114,7 +115,7 @@ class Shared:
     def test_waiting_for_a_task_that_somebody_else_runs_fails_and_says_so(self):
         """A worker outside the test, say."""
         handle = sample_tasks.add.enqueue(1)
-        run(store.claim(uuid4(), 1, None, 15.0))
+        claim_now()
         with pytest.raises(AssertionError, match="RUNNING, and somebody else is running it"):
             wait_for(handle)
 

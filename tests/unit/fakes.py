@@ -24,6 +24,12 @@ class FakePool:
         self.default = default
         self.open = asyncio.Event()
         self.open.set()
+        # Where it names a statement, the others don't wait for `open`.
+        self.only: str | None = None
+
+    def of(self, statement: str) -> list[Call[Any]]:
+        """The calls of one statement."""
+        return [call for call in self.calls if call.statement == statement]
 
     async def run(self, call: Call[Any]) -> Any:
         """Answer, once `open` is set. Of what is missing from an answer, the `locked` tasks are held all the same; of
@@ -35,7 +41,8 @@ class FakePool:
         if call.statement == "give_back":
             return []
         self.calls.append(call)
-        await self.open.wait()
+        if self.only in (None, call.statement):
+            await self.open.wait()
         answer = self.answers.pop(0) if self.answers else self.default
         if callable(answer) and not isinstance(answer, type):
             answer = answer(call)

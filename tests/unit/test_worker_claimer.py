@@ -11,7 +11,7 @@ import pytest
 
 from asyncpoll.contract import Status
 from tasks_app.errors import StoreUnavailable
-from tasks_app.store import Change
+from tasks_app.store import Change, Lane
 from tasks_app.wakeup.bridge import WORK_CHANNEL
 from tasks_app.worker.attempt import Attempt
 from tasks_app.worker.claimer import Claimer
@@ -39,7 +39,9 @@ class Desk:
         self.ear = WorkEar(self.claimer, self.executor)
 
     def take(self, call: Any) -> list[Any]:
-        limit = call.params["limit"]
+        if call.statement == "lanes":
+            return list({Lane(task.queue, task.owner): None for task in self.ready})
+        limit = sum(call.params["quotas"])
         taken, self.ready = self.ready[:limit], self.ready[limit:]
         return taken
 
@@ -49,7 +51,11 @@ class Desk:
 
     @property
     def asked(self) -> list[int]:
-        return [call.params["limit"] for call in self.pool.calls]
+        return [sum(call.params["quotas"]) for call in self.pool.of("claim")]
+
+    @property
+    def looks(self) -> int:
+        return len(self.pool.of("lanes"))
 
 
 @pytest.fixture
@@ -119,7 +125,7 @@ async def test_a_notification_of_its_queue_wakes_it_and_others_do_not(desks):
     """Other queues are other workers' business."""
     desk = desks(5, ("mail", "default"))
     desk.claimer.start()
-    await aeventually(lambda: len(desk.asked) == 1)
+    await aeventually(lambda: desk.looks == 1)
     desk.ear.heard(WORK_CHANNEL, "queue:unheard-of")
     assert not desk.claimer._woken.is_set()
     desk.ready = [claimed(1)]
@@ -127,12 +133,12 @@ async def test_a_notification_of_its_queue_wakes_it_and_others_do_not(desks):
     await aeventually(lambda: desk.offered)
 
 
-async def test_work_offered_while_a_claim_is_on_its_way_is_claimed_next(desks):
-    """The claim may have looked before the work was there."""
+async def test_work_offered_while_a_look_is_on_its_way_is_looked_for_again(desks):
+    """It may have looked before the work was there."""
     desk = desks(5)
     desk.pool.open.clear()
     desk.claimer.start()
-    await aeventually(lambda: desk.asked)
+    await aeventually(lambda: desk.looks)
     desk.ear.heard(WORK_CHANNEL, "queue:default")
     desk.pool.answers = [[]]
     desk.ready = [claimed(1)]
@@ -140,11 +146,77 @@ async def test_work_offered_while_a_claim_is_on_its_way_is_claimed_next(desks):
     await aeventually(lambda: desk.offered)
 
 
+async def test_work_offered_while_a_claim_is_on_its_way_is_claimed_next(desks):
+    """The claim may come back short, of a lane that has filled since."""
+    desk = desks(5)
+    desk.pool.open.clear()
+    desk.pool.only = "claim"
+    desk.ready = [claimed(1)]
+    desk.claimer.start()
+    await aeventually(lambda: desk.asked)
+    desk.ear.heard(WORK_CHANNEL, "queue:default")
+    desk.ready = [claimed(2)]
+    desk.pool.answers = [[claimed(1)]]
+    desk.pool.open.set()
+    await aeventually(lambda: len(desk.offered) == 2)
+
+
+async def test_work_of_somebody_who_was_served_lately_is_claimed_without_a_look(desks):
+    """The notification names the queue, and most tasks come from the same few."""
+    desk = desks(5)
+    desk.ready = [claimed(1)]
+    desk.claimer.start()
+    await aeventually(lambda: desk.offered and not desk.claimer._turns)
+    calls = len(desk.pool.calls)
+    desk.ready = [claimed(2)]
+    desk.ear.heard(WORK_CHANNEL, "queue:default")
+    await aeventually(lambda: len(desk.offered) == 2)
+    assert desk.pool.calls[calls].statement == "claim"
+
+
+async def test_under_load_offers_do_not_make_it_look_each_time(desks):
+    """A claim that comes back full is followed by the next, however often something is enqueued meanwhile."""
+    desk = desks(1)
+    desk.ready = [claimed(number) for number in range(1, 200)]
+    desk.executor.accept = lambda batch, _: desk.ear.heard(WORK_CHANNEL, "queue:default")  # type: ignore[method-assign]
+    desk.claimer.start()
+    await aeventually(lambda: not desk.ready)
+    assert desk.looks < len(desk.asked) / 2
+
+
+async def test_a_new_owner_is_found_while_another_has_no_end_of_tasks(desks):
+    """Offers are heard under load, too: the next look is at most a moment away."""
+    desk = desks(1)
+    flood = [claimed(number, owner="flood") for number in range(1, 50)]
+    desk.ready = list(flood)
+    begun: list[str] = []
+
+    def begin(batch: Any, _: float) -> None:
+        begun.extend(task.owner for task in batch)
+        desk.ready.extend(flood[: len(batch)])
+
+    def take(call: Any) -> list[Any]:
+        if call.statement == "lanes":
+            return list({Lane(task.queue, task.owner): None for task in desk.ready})
+        asked = dict(zip(call.params["owners"], call.params["quotas"], strict=True))
+        taken = [task for task in desk.ready if task.owner in asked][: sum(asked.values())]
+        desk.ready = [task for task in desk.ready if task not in taken]
+        return taken
+
+    desk.executor.accept = begin  # type: ignore[method-assign]
+    desk.pool.default = take
+    desk.claimer.start()
+    await aeventually(lambda: len(begun) > 3)
+    desk.ready.append(claimed(99, owner="new"))
+    desk.ear.heard(WORK_CHANNEL, "queue:default")
+    await aeventually(lambda: "new" in begun)
+
+
 async def test_a_new_connection_of_the_listener_is_a_reason_to_look(desks):
     """What was said before it is lost."""
     desk = desks(5)
     desk.claimer.start()
-    await aeventually(lambda: len(desk.asked) == 1)
+    await aeventually(lambda: desk.looks == 1)
     desk.ready = [claimed(1)]
     await desk.ear.connected(None)  # type: ignore[arg-type]
     await aeventually(lambda: desk.offered)
@@ -177,6 +249,7 @@ async def test_a_claim_that_is_on_its_way_at_the_end_is_let_arrive_and_given_bac
     desk = desks(3)
     desk.ready = waiting(range(1, 9))
     desk.pool.open.clear()
+    desk.pool.only = "claim"
     desk.claimer.start()
     await aeventually(lambda: desk.asked)
     desk.executor.drain()
@@ -195,6 +268,7 @@ async def test_a_cancel_that_overtakes_the_claim_it_is_for_is_not_lost(desks):
     desk = desks(5)
     desk.ready = waiting(range(1, 3))
     desk.pool.open.clear()
+    desk.pool.only = "claim"
     desk.claimer.start()
     await aeventually(lambda: desk.asked)
     desk.ear.heard(WORK_CHANNEL, f"cancel:{UUID(int=2)}")

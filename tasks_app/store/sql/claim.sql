@@ -1,26 +1,14 @@
--- claim: at most `limit` ready tasks become RUNNING under a lease of this worker; no other claim gets the same ones.
-WITH RECURSIVE found(queue) AS (
-    SELECT min(t.queue) FROM tasks_app_task t WHERE t.ready AND %(queues)s::text[] IS NULL
-    UNION ALL
-    SELECT (SELECT min(t.queue) FROM tasks_app_task t WHERE t.ready AND t.queue > found.queue)
-    FROM found WHERE found.queue IS NOT NULL
-),
-lane AS MATERIALIZED (
-    SELECT queue FROM found WHERE queue <> ALL(%(excluded)s::text[])
-    UNION
-    SELECT unnest(%(queues)s::text[])
-),
-picked AS MATERIALIZED (
+-- claim: of each lane at most its quota of ready tasks become RUNNING under this worker's lease; no other claim gets the same.
+WITH picked AS MATERIALIZED (
     SELECT due.id
-    FROM lane CROSS JOIN LATERAL (
-        SELECT t.id, t.order_key FROM tasks_app_task t
-        WHERE t.ready AND t.queue = lane.queue
+    FROM unnest(%(queues)s::text[], %(owners)s::text[], %(quotas)s::int[]) AS lane(queue, owner, quota)
+    CROSS JOIN LATERAL (
+        SELECT t.id FROM tasks_app_task t
+        WHERE t.ready AND t.queue = lane.queue AND t.owner = lane.owner
         ORDER BY t.order_key, t.id
-        LIMIT %(limit)s
+        LIMIT lane.quota
         FOR UPDATE SKIP LOCKED
     ) AS due
-    ORDER BY due.order_key, due.id
-    LIMIT %(limit)s
 ),
 now AS MATERIALIZED (SELECT clock_timestamp() AS at),
 claimed AS (
@@ -28,8 +16,8 @@ claimed AS (
         status = 'RUNNING', version = t.version + 1, attempt = t.attempt + 1, ready = false,
         worker = %(worker)s, started_at = now.at, progress = NULL, message = '',
         lease_expires_at = now.at + make_interval(secs => least(%(lease)s, t.timeout_seconds))
-    FROM picked, now
-    WHERE t.id = picked.id
+    FROM now
+    WHERE t.id = ANY(ARRAY(SELECT id FROM picked))
     RETURNING t.*
 ),
 history AS (

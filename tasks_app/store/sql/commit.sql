@@ -69,6 +69,9 @@ told AS MATERIALIZED (
     ) AS hints GROUP BY chunk
 ),
 offered AS MATERIALIZED (
-    SELECT pg_notify('asyncpoll_work', 'queue:' || queue) FROM (SELECT DISTINCT queue FROM changed WHERE ready) AS q
+    SELECT pg_notify('asyncpoll_work', 'queue:' || queue) FROM (
+        -- Where limits hold tasks back, one that no longer runs has made room for another.
+        SELECT DISTINCT queue FROM changed WHERE ready OR (%(reoffer)s AND status <> 'RUNNING')
+    ) AS q
 )
 SELECT id, status, version, (SELECT count(*) FROM told) + (SELECT count(*) FROM offered) FROM changed
