@@ -39,6 +39,28 @@ def test_sigterm_lets_a_running_task_finish_and_gives_back_nothing_of_it(queue, 
     assert not queue.workers()
 
 
+def test_sigterm_leaves_nothing_behind_of_a_backlog_of_a_hundred_thousand(queue):
+    """In the middle of it: what was claimed is finished or given back, the rest is as it was."""
+    queue.enqueue(sample_tasks.aadd, 1)
+    queue.execute(
+        "INSERT INTO tasks_app_task SELECT copy.* FROM tasks_app_task t, generate_series(2, 100000) n, "
+        "LATERAL jsonb_populate_record(t, jsonb_build_object('id', md5(n::text)::uuid)) AS copy"
+    )
+    with runworker(queue, "--concurrency", "200") as worker:
+        eventually(
+            lambda: queue.ask("SELECT 1 FROM tasks_app_task WHERE status = 'SUCCESS' LIMIT 1")
+        )
+        worker.terminate()
+        assert worker.wait(60) == 0
+    rows = queue.ask("SELECT status, count(*) FROM tasks_app_task GROUP BY status")
+    counts = dict(rows)
+    assert counts.keys() == {"PENDING", "SUCCESS"}
+    assert sum(counts.values()) == 100_000
+    left = "SELECT count(*) FROM tasks_app_task WHERE status = 'PENDING' AND (failures > 0 OR NOT ready)"
+    assert queue.ask(left) == [(0,)]
+    assert not queue.workers()
+
+
 @pytest.mark.parametrize("how", ["the grace is over", "a second signal", "ctrl-c twice"])
 def test_what_does_not_finish_is_released_and_the_worker_still_exits_with_0(queue, tmp_path, how):
     """Also when a thread never ends."""
