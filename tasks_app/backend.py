@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 from uuid import UUID
@@ -96,8 +96,7 @@ class TasksBackend(BaseTaskBackend):
         using = conf.current().DATABASE
         result = tracked(run(enqueue_recalled(new), using), task)
         task_enqueued.send(type(self), task_result=result)
-        if _is_due(new.run_at):
-            transaction.on_commit(lambda: announcer.announce(new.queue), using=using)
+        transaction.on_commit(lambda: announcer.announce_task(new), using=using)
         return result
 
     async def aenqueue(
@@ -107,8 +106,7 @@ class TasksBackend(BaseTaskBackend):
         new = self._prepare(task, args, kwargs)
         result = tracked(await owned(_on_pool(enqueue_recalled(new))), task)
         await task_enqueued.asend(type(self), task_result=result)
-        if _is_due(new.run_at):
-            announcer.announce(new.queue)
+        announcer.announce_task(new)
         return result
 
     def get_result(self, result_id: str) -> TrackedResult:
@@ -250,7 +248,3 @@ def _aware(moment: datetime | None) -> datetime | None:
     if moment is None or timezone.is_aware(moment):
         return moment
     return timezone.make_aware(moment)
-
-
-def _is_due(run_at: datetime | None) -> bool:
-    return run_at is None or run_at <= datetime.now(UTC)

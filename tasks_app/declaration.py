@@ -124,16 +124,14 @@ class Task(Generic[P, R]):
         new = self.prepare(args, kwargs)
         using = conf.current().DATABASE
         run(enqueue([new]), using)
-        if new.is_due:
-            transaction.on_commit(lambda: announcer.announce(new.queue), using=using)
+        transaction.on_commit(lambda: announcer.announce_task(new), using=using)
         return TaskHandle(new.id, new.name, new.queue, new.owner)
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle:
         """Store a call from async code, committed on its own. Raises like `enqueue`, and StoreUnavailable."""
         new = self.prepare(args, kwargs)
         await (await loop_pool()).run(enqueue([new]))
-        if new.is_due:
-            announcer.announce(new.queue)
+        announcer.announce_task(new)
         return TaskHandle(new.id, new.name, new.queue, new.owner)
 
     def check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

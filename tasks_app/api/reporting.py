@@ -26,6 +26,7 @@ from tasks_app.store import (
     settled,
 )
 from tasks_app.store.pool import Pool, loop_pool
+from tasks_app.wakeup import due
 from tasks_app.worker.milestones import fold
 from tasks_app.worker.outcome import Ending, conclude, release
 
@@ -120,6 +121,8 @@ async def _commit(pool: Pool, lease: Lease, held: Leased, said: Said, change: Ch
     status, version = committed[0].status, committed[0].version
     if not change.ends_attempt:
         return Standing(status, version, held.cancel_requested, held.lease_expires_at)
+    if status is Status.PENDING:
+        due.tell(change.delay_seconds)
     _tell(held, change)
     return Standing(status, version, held.cancel_requested)
 

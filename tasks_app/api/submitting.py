@@ -56,8 +56,7 @@ async def _store(new: NewTask, key: Key | None) -> Snapshot | UUID:
             if kept.task_id != new.id:
                 return kept.task_id
             row = await transaction.run(enqueue_seen(new))
-    if new.is_due:
-        announcer.announce(new.queue)
+    announcer.announce_task(new)
     return row
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -246,9 +247,9 @@ def read_results(ids: Sequence[UUID]) -> Call[dict[UUID, str | None]]:
     return Call("read_results", {"ids": list(ids)}, lambda rows: {row[0]: row[1] for row in rows})
 
 
-def notify(queues: Sequence[str]) -> Call[None]:
-    """Tell the workers of `queues` that there may be work."""
-    return Call("notify", {"queues": list(queues)}, lambda rows: None)
+def notify(queues: Sequence[str], due: datetime | None = None) -> Call[None]:
+    """Tell the workers of `queues` that there may be work, and whoever promotes that some is due at `due`."""
+    return Call("notify", {"queues": list(queues), "due": due}, lambda rows: None)
 
 
 def delete(ids: Sequence[UUID]) -> Call[list[UUID]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from tasks_app import conf
@@ -14,7 +15,7 @@ _BATCH = 500
 
 
 class Promotion(Loop):
-    """Sleeps until the next task is due, at most the poll interval: a task may have been scheduled meanwhile."""
+    """Sleeps until the next task is due, at most the poll interval: word of another one may have got lost."""
 
     name = "promotion"
 
@@ -24,12 +25,14 @@ class Promotion(Loop):
         self._next_at = 0.0
 
     def due_in(self, seconds: float) -> None:
-        """A task was scheduled from this process: be there in time."""
+        """A task was stored that is due then: be there in time."""
         if time.monotonic() + seconds < self._next_at:
             self.wake()
 
     async def step(self) -> float:
         """Promote once; a full batch is followed by the next at once."""
+        # Whoever is due while this is on its way may be too new for it.
+        self._next_at = math.inf
         count, next_due = await self._pool.run(promote(_BATCH))
         if count:
             emit("task.promoted", count=count)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from asyncpoll.contract import Status
 from tasks_app import conf
 from tasks_app.events import emit
 from tasks_app.loops import Loop
 from tasks_app.store import rescue
 from tasks_app.store.pool import Pool
 from tasks_app.store.quarantine import despite_unfit
+from tasks_app.wakeup import due
 
 _BATCH = 500
 # A short lease shall not wait longer for its rescuer than it lasted; an index scan that finds nothing is cheap.
@@ -29,5 +31,7 @@ class Rescue(Loop):
         call = rescue(_BATCH, settings.RETRY_BASE_SECONDS, settings.RETRY_MAX_SECONDS)
         rescued = await despite_unfit(self._pool, lambda: self._pool.run(call))
         for task in rescued:
+            if task.status is Status.PENDING:
+                due.tell(0.0)
             emit("task.rescued", id=task.id, status=task.status, version=task.version)
         return 0.0 if len(rescued) == _BATCH else _EVERY_SECONDS

@@ -12,6 +12,7 @@ from tasks_app.events import emit
 from tasks_app.loops import Loop
 from tasks_app.store import identify, new_epoch
 from tasks_app.store.pool import execute
+from tasks_app.wakeup import due
 from tasks_app.wakeup.message import Message, group_of
 
 CHANGED_CHANNEL = "asyncpoll_changed"
@@ -73,11 +74,13 @@ class Bridge(Loop):
         self.wake()
 
     def _heard_of_work(self, payload: str) -> None:
-        verb, _, queue = payload.partition(":")
+        verb, _, rest = payload.partition(":")
         # Dropped beyond its bound: held claims look for themselves once a second.
         if verb == "queue" and len(self._offered) < _MOST_QUEUES:
-            self._offered.add(queue)
+            self._offered.add(rest)
             self.wake()
+        elif verb == "due":
+            due.heard(rest)
 
     def beat(self) -> None:
         """Certify everything heard so far."""

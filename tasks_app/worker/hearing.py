@@ -7,12 +7,13 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from tasks_app.events import emit
+from tasks_app.wakeup import due
 from tasks_app.worker.claimer import Claimer
 from tasks_app.worker.executor import Executor
 
 
 class WorkEar:
-    """Passes on `queue:<name>` and `cancel:<task id>`. Anything else is said in an event and forgotten."""
+    """Passes on `queue:<name>`, `due:<seconds>` and `cancel:<task id>`. Anything else is said in an event and forgotten."""
 
     def __init__(self, claimer: Claimer, executor: Executor) -> None:
         self._claimer = claimer
@@ -27,6 +28,8 @@ class WorkEar:
         verb, _, rest = payload.partition(":")
         if verb == "queue" and rest:
             self._claimer.work_offered(rest)
+        elif verb == "due" and due.heard(rest):
+            return
         elif verb == "cancel" and (task_id := _uuid(rest)) is not None:
             self._executor.cancel(task_id)
         else:

@@ -61,3 +61,16 @@ async def test_every_rescue_is_told(emitted):
     assert emitted.of("task.rescued") == [
         {"id": UUID(int=7), "status": Status.FAILED, "version": 9}
     ]
+
+
+async def test_promotion_looks_again_when_a_task_is_stored_while_it_looks():
+    """The statement on its way may be too old to see it."""
+    pool = FakePool(lambda call: (0, None))
+    promotion = Promotion(pool)
+    pool.open.clear()
+    promotion.start()
+    await aeventually(lambda: len(pool.calls) == 1)
+    promotion.due_in(1.0)
+    pool.open.set()
+    await aeventually(lambda: len(pool.calls) == 2)
+    await promotion.stop()
