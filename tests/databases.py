@@ -32,13 +32,18 @@ def created(server: str, template: str = "template1") -> Iterator[str]:
 def migrated(server: str) -> Iterator[str]:
     """The name of a migrated database, to be the template of others."""
     with created(server) as url:
-        subprocess.run(
-            [sys.executable, "manage.py", "migrate", "--verbosity", "0"],
-            cwd=ROOT,
-            env={**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "asyncpoll.settings"},
-            check=True,
-        )
+        migrate(url)
         yield urlsplit(url).path.removeprefix("/")
+
+
+def migrate(url: str) -> None:
+    """Make the tables of a database."""
+    subprocess.run(
+        [sys.executable, "manage.py", "migrate", "--verbosity", "0"],
+        cwd=ROOT,
+        env={**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "asyncpoll.settings"},
+        check=True,
+    )
 
 
 def _execute(server: str, statement: str, *names: str) -> None:

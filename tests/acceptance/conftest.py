@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.acceptance.postgres import Postgres, own_postgres
 from tests.acceptance.squares import Squares
 from tests.acceptance.workers import Queue
 from tests.databases import created, migrated
+from tests.postgres import Postgres, own_postgres
 
 
 @pytest.fixture(scope="session")

@@ -12,9 +12,9 @@ import pytest
 
 from tests import fault_tasks
 from tests.acceptance.consistency import assert_consistent
-from tests.acceptance.postgres import Postgres
 from tests.acceptance.squares import SETTINGS, Squares
 from tests.acceptance.workers import Queue, begin_worker
+from tests.postgres import Postgres
 
 AWAY_SECONDS = 10.0
 

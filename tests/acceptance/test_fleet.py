@@ -17,10 +17,11 @@ import msgpack
 import psycopg
 import pytest
 
-from tests.fleet.postgres import Postgres, postgres
+from tests.databases import migrate
 from tests.fleet.redis_server import RedisServer
 from tests.fleet.stream import stream
 from tests.fleet.webs import Web, Webs
+from tests.postgres import Postgres, own_postgres
 from tests.support import aeventually
 
 PROCESSES = 3
@@ -73,7 +74,8 @@ class Fleet:
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """Three web processes, Valkey, and a Postgres server of their own."""
     directory = tmp_path_factory.mktemp("fleet")
-    with postgres() as database:
+    with own_postgres() as database:
+        migrate(database.url)
         redis = RedisServer(directory)
         redis.start()
         webs = Webs(Web(number, database, redis, directory) for number in range(PROCESSES))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 import pytest
 
 from tests import fault_tasks
 from tests.acceptance.consistency import assert_consistent
-from tests.acceptance.postgres import Postgres
 from tests.acceptance.squares import SETTINGS, Squares
 from tests.acceptance.workers import runworker
 from tests.fleet.proxy import Proxy
+from tests.postgres import Postgres
 from tests.support import eventually
 
 AWAY_SECONDS = 10.0
@@ -70,9 +69,7 @@ def test_results_are_kept_while_the_database_is_away(squares, postgres):
 def link(squares: Squares, postgres: Postgres) -> Iterator[tuple[Proxy, str]]:
     """A TCP link to the database that may be blackholed, and the URL that goes through it."""
     proxy = Proxy(postgres.socket)
-    parts = urlsplit(squares.queue.url)
-    where = f"{parts.username}:{parts.password}@127.0.0.1:{proxy.port}"
-    yield proxy, parts._replace(netloc=where, query="").geturl()
+    yield proxy, postgres.url_through(proxy.port, squares.queue.url)
     proxy.close()
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.acceptance.processes import ask
-from tests.fleet.postgres import ROOT, Postgres
+from tests.databases import ROOT
 from tests.fleet.proxy import Proxy
 from tests.fleet.redis_server import RedisServer
+from tests.postgres import Postgres
 from tests.support import aeventually, free_port
 
 AWAY = (OSError, asyncio.IncompleteReadError, TimeoutError)

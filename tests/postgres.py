@@ -1,4 +1,4 @@
-"""A Postgres server of a test's own, which it can crash and start again."""
+"""A Postgres server of a test's own, which it can stop, crash and start again."""
 
 from __future__ import annotations
 
@@ -41,12 +41,24 @@ class Postgres:
         """The path of its Unix socket."""
         return f"{parse_qs(urlsplit(self.url).query)['host'][0]}/.s.PGSQL.{PORT}"
 
+    def url_through(self, port: int, url: str = "") -> str:
+        """The URL of its database (or of the one that `url` names) for a proxy to `socket` on a loopback port."""
+        parts = urlsplit(url or self.url)
+        where = f"{parts.username}:{parts.password}@127.0.0.1:{port}"
+        return parts._replace(netloc=where, query="").geturl()
+
     def start(self) -> None:
         """Start, recover what was committed, and return when it takes connections."""
         server = self._cluster.start(**_SETTINGS)
         self._pid = server.pid
         self._leash.hold(server.pid)
         self.url = self._cluster.url(server, self._password)
+
+    def restart(self) -> None:
+        """Stop it as an administrator would, and start it again."""
+        self._cluster.stop()
+        self._leash.release(self._pid)
+        self.start()
 
     def crash(self) -> None:
         """Stop in immediate mode: every connection is cut, nothing is tidied up."""
