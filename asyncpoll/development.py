@@ -105,9 +105,15 @@ def _environment(options: Options, url: str) -> dict[str, str]:
         "DATABASE_URL": url,
         "DJANGO_ALLOWED_HOSTS": hosts,
         "ASYNCPOLL_DATA_DIR": str(options.data_dir),
-        "ASYNCPOLL_ANONYMOUS": "1" if is_loopback(options.host) else "0",
+        "ASYNCPOLL_ANONYMOUS": "1" if _is_private(options) else "0",
         "PYTHONUNBUFFERED": "1",
     }
+
+
+def _is_private(options: Options) -> bool:
+    """Nobody else can reach it: not by its address, and not through a proxy either, whose names would be allowed."""
+    names = os.environ.get("DJANGO_ALLOWED_HOSTS", "").replace("[", "").replace("]", "").split(",")
+    return all(is_loopback(name.strip()) for name in (options.host, *names) if name.strip())
 
 
 def _prepare(environment: dict[str, str]) -> str | None:
@@ -177,13 +183,15 @@ def screen(options: Options, password: str | None) -> str:
         f"  Data     {options.data_dir}",
         "",
     ]
-    if not is_loopback(options.host):
+    if not _is_private(options):
         return "\n".join(
             [
                 *facts,
-                f"{options.host} can be reached by other machines, so anonymous use is off: requests need the credentials",
-                "that ASYNCPOLL['AUTHENTICATE'] in the settings asks for. Names other than the above need",
-                "DJANGO_ALLOWED_HOSTS.",
+                "Other machines can reach it, so anonymous use is off: requests need a token, which this makes:",
+                "",
+                "  manage.py createtoken --owner me",
+                "",
+                "Names other than the above need DJANGO_ALLOWED_HOSTS.",
                 "",
             ]
         )

@@ -35,6 +35,8 @@ class Conf:
     """Requests held at once by one process; beyond it holds are shed."""
     MAX_HELD_PER_OWNER: int = 2_000
     """The same for one owner."""
+    MAX_LAG_SECONDS: float = 1.0
+    """How late an event loop may be for some seconds on end; beyond it holds are shed, before it drowns."""
     MAX_BODY_BYTES: int = 1_048_576
     """Largest request body accepted."""
     MAX_UPLOAD_BYTES: int = 67_108_864
@@ -99,6 +101,10 @@ _RULES: Mapping[str, _Rule] = {
     "MAX_HOLD_SECONDS": (lambda value: 0 < value <= 3600, "must be between 0 and 3600 seconds"),
     "MAX_HELD": _POSITIVE,
     "MAX_HELD_PER_OWNER": _POSITIVE,
+    "MAX_LAG_SECONDS": (
+        lambda value: 0 < value <= 60,
+        "must be more than 0 and at most 60 seconds",
+    ),
     "MAX_BODY_BYTES": _POSITIVE,
     "MAX_UPLOAD_BYTES": _POSITIVE,
     "MAX_RESULT_BYTES": _POSITIVE,

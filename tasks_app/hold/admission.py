@@ -27,6 +27,8 @@ class Admission:
         self.held = 0
         self.inside = 0
         self.draining = False
+        self.lag_seconds = 0.0
+        """How late the event loop has been lately."""
         self._owners: Counter[str] = Counter()
         self._ceiling: int | None = None
 
@@ -78,14 +80,15 @@ class Admission:
             return Verdict.REFUSE
         if self.draining:
             return Verdict.DRAINING
-        crowded = (
-            self._owners[owner] >= conf.current().MAX_HELD_PER_OWNER
-            if owner in self._owners
-            else False
+        return Verdict.SHED if wants_hold and self._is_full_for(owner) else Verdict.HOLD
+
+    def _is_full_for(self, owner: str) -> bool:
+        limits = conf.current()
+        return (
+            self.held >= self.most_held
+            or self._owners.get(owner, 0) >= limits.MAX_HELD_PER_OWNER
+            or self.lag_seconds > limits.MAX_LAG_SECONDS
         )
-        if wants_hold and (crowded or self.held >= self.most_held):
-            return Verdict.SHED
-        return Verdict.HOLD
 
 
 class Inside:

@@ -112,6 +112,15 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
             "The process that relays wake-ups is silent; its database session %(process)s is ended",
         ),
         "bridge.overrun": (WARNING, "The channel layer is stuck; %(dropped)s hints were dropped"),
+        "server.lags": (
+            WARNING,
+            "The event loop is %(lag_seconds).1f s late: polls are answered at once and asked to come back later",
+        ),
+        "server.caught_up": (INFO, "The event loop keeps up again"),
+        "tokens.untouched": (
+            WARNING,
+            "The use of %(count)s tokens could not be noted (%(error)s)",
+        ),
         "drain.began": (INFO, "Draining: answering %(held)s held requests"),
         "server.died": (
             ERROR,

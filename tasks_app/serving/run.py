@@ -17,6 +17,7 @@ from tasks_app.errors import ConfigurationError
 from tasks_app.serving import limits
 from tasks_app.serving.handler import get_asgi_application
 from tasks_app.serving.processes import READY, Parent, Word
+from tasks_app.serving.safety import host_of, refuse_exposure
 from tasks_app.serving.sockets import listen, listen_slots, url_of
 from tasks_app.serving.wiring import wiring_of
 
@@ -25,6 +26,7 @@ Say = Callable[[str], object]
 
 def serve(host: str, port: int, processes: int, say: Say) -> None:
     """Serve on `host` and `port` until SIGTERM or SIGINT. Raises ConfigurationError if that can't be."""
+    refuse_exposure(host)
     _raise_open_files(say)
     if processes == 1:
         listener = listen(host, port)
@@ -44,7 +46,8 @@ def serve_child(fd: int, leash: int) -> None:
 
 
 def serve_socket(fd: int, say: Say) -> None:
-    """Serve on a listening socket that was inherited, for example from systemd."""
+    """Serve on a listening socket that was inherited, for example from systemd. Raises ConfigurationError."""
+    refuse_exposure(host_of(fd))
     _raise_open_files(say)
     _run(fd, lambda: say(f"Serving on file descriptor {fd}."))
 

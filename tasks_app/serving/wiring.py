@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tasks_app.hold.admission import admission
+from tasks_app.hold.pulse import start_pulse, stop_pulse
+from tasks_app.serving.safety import refuse_exposure
 from tasks_app.wakeup.service import start_service, stop_service
 
 
@@ -47,7 +49,9 @@ async def _start() -> None:
     # Not above: it imports models, which are not loaded yet when a project's asgi.py imports us.
     from tasks_app.upkeep import start_upkeep
 
+    refuse_exposure()
     await start_service()
+    start_pulse()
     # Here as well as in workers: a fleet whose executors are all outside this code base has none of those.
     await start_upkeep()
 
@@ -55,5 +59,6 @@ async def _start() -> None:
 async def _stop() -> None:
     from tasks_app.upkeep import stop_upkeep
 
+    await stop_pulse()
     await stop_upkeep()
     await stop_service()

@@ -22,9 +22,10 @@ def server(kind: str, database_url: str, **environment: str) -> Iterator[tuple[i
     port = free_port()
     listen = ["--host", "127.0.0.1", "--port", str(port)]
     application = environment.pop("application", "asyncpoll.asgi:application")
+    access_log = "--access-log" if environment.pop("access_log", "") else "--no-access-log"
     command = {
         "daphne": ["manage.py", "serve", *listen],
-        "uvicorn": ["-m", "uvicorn", *listen, "--no-access-log", application],
+        "uvicorn": ["-m", "uvicorn", *listen, access_log, application],
         "granian": ["-m", "granian", *listen, "--interface", "asgi", application],
     }[kind]
     with started(command, database_url, **environment) as process:

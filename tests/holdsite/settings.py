@@ -2,7 +2,7 @@
 
 import os
 
-SECRET_KEY = "only for tests"
+SECRET_KEY = "only for tests, and long enough for a server that others can reach"
 ALLOWED_HOSTS = ["*"]
 INSTALLED_APPS = ["tasks_app"]
 MIDDLEWARE = ["django.middleware.common.CommonMiddleware"]

@@ -1,0 +1,127 @@
+"""What real servers do not start with, what they log, and what a deployment's check says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.processes import ROOT, ask, server
+from tests.places import newcomers_environment
+from tests.support import free_port
+
+COMMANDS = {
+    "daphne": ["manage.py", "serve", "--host", "127.0.0.1", "--port"],
+    "uvicorn": ["-m", "uvicorn", "asyncpoll.asgi:application", "--port"],
+    "granian": ["-m", "granian", "--interface", "asgi", "asyncpoll.asgi:application", "--port"],
+}
+
+
+def start(
+    command: list[str], database_url: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Start it and wait for its end."""
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "DATABASE_URL": database_url,
+            "DJANGO_SETTINGS_MODULE": "asyncpoll.settings",
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_no_server_starts_with_anonymous_use_for_the_public(kind: str, database_url: str) -> None:
+    """One sentence with the remedy, and an exit code that a supervisor sees."""
+    done = start(
+        [*COMMANDS[kind], str(free_port())],
+        database_url,
+        ASYNCPOLL_ANONYMOUS="1",
+        DJANGO_ALLOWED_HOSTS="example.org",
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode != 0, said
+    assert "ALLOWED_HOSTS has 'example.org'" in said and "ASYNCPOLL_ANONYMOUS" in said
+
+
+@pytest.mark.parametrize(
+    ("environment", "says"),
+    [
+        ({"ASYNCPOLL_ANONYMOUS": "1"}, "Anonymous use is on"),
+        ({"DJANGO_DEBUG": "1"}, "DEBUG is on"),
+        ({"DJANGO_SECRET_KEY": "django-insecure-change-me"}, "SECRET_KEY is a default"),
+    ],
+)
+def test_serve_does_not_listen_for_others_with_settings_of_a_desk(
+    database_url: str, environment: dict[str, str], says: str
+) -> None:
+    """In one sentence, before it listens."""
+    listen = ["--host", "0.0.0.0", "--port", str(free_port())]
+    done = start(["manage.py", "serve", *listen], database_url, **environment)
+    assert done.returncode == 1
+    assert says in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_deployment_by_the_environment_has_nothing_to_warn_of(tmp_path: Path) -> None:
+    """`check --deploy`, where every warning counts."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-W",
+            "error::UserWarning",
+            "manage.py",
+            "check",
+            "--deploy",
+            "--fail-level",
+            "WARNING",
+        ],
+        cwd=ROOT,
+        env=newcomers_environment(
+            DJANGO_SECURE="1", DJANGO_ALLOWED_HOSTS="example.org", ASYNCPOLL_DATA_DIR=str(tmp_path)
+        ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no issues (0 silenced)" in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["daphne", "uvicorn"])
+async def test_a_servers_own_log_has_no_ticket(
+    kind: str, database_url: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Access logs print addresses with their query."""
+    application = {"access_log": "1"} if kind == "uvicorn" else {}
+    with server(kind, database_url, **application) as (port, _):
+        for path in ("/api/v1/tasks/x?ticket=s3cr3t&a=1", "/api/v1/nope?a=2&%74icket=s3cr3t"):
+            await ask(port, path)
+    said = "".join(capfd.readouterr())
+    assert "s3cr3t" not in said
+    if kind == "uvicorn":
+        assert "/api/v1/tasks/x?ticket=[hidden]&a=1" in said
+
+
+async def test_what_the_server_itself_answers_has_security_headers(database_url: str) -> None:
+    """A request that is none, and a line that is too long."""
+    from tests.holdsite.client import Connection
+
+    with server("daphne", database_url) as (port, _):
+        for raw in (b"nonsense\r\n\r\n", b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\n\r\n"):
+            connection = await Connection.open(port)
+            await connection.send(raw)
+            answer = await connection.answer()
+            assert answer.status in (400, 431)
+            assert answer.headers["x-content-type-options"] == "nosniff"
+            assert "default-src 'none'" in answer.headers["content-security-policy"]
+            connection.hang_up()
