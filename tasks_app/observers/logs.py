@@ -116,7 +116,7 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
             WARNING,
             "The event loop is %(lag_seconds).1f s late: polls are answered at once and asked to come back later",
         ),
-        "server.caught_up": (INFO, "The event loop keeps up again"),
+        "server.caught_up": (INFO, "The event loop keeps up again: %(lag_seconds).1f s late"),
         "tokens.untouched": (
             WARNING,
             "The use of %(count)s tokens could not be noted (%(error)s)",
