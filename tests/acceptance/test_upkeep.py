@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from tasks_app import store
+from tasks_app.store import Lane, Share
 from tests import sample_tasks
 from tests.acceptance.processes import server, started
 from tests.support import eventually
@@ -35,7 +36,7 @@ def test_servers_alone_look_after_the_table(kind: str, database_url: str) -> Non
     """Expired leases, due tasks, schedules and old tasks: there is no worker of ours in this fleet."""
     died, old, due = (sample_tasks.add.prepare([number], {}) for number in range(3))
     perform(database_url, store.enqueue([died]))
-    perform(database_url, store.claim(uuid4(), 1, None, 15.0))
+    perform(database_url, store.claim(uuid4(), [Share(Lane("default", ""), 1)], 15.0))
     perform(database_url, store.enqueue([old, due]))
     perform(database_url, store.cancel(old.id))
     ask(

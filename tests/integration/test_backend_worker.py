@@ -22,7 +22,7 @@ from tasks_app import store
 from tasks_app.backend import TasksBackend
 from tasks_app.compat import task_backends, task_finished, task_started
 from tasks_app.errors import TasksError
-from tasks_app.store import jsontext
+from tasks_app.store import Lane, Share, jsontext
 from tasks_app.store.pool import close_loop_pool, loop_pool
 from tests import framework_tasks
 from tests.support import aeventually
@@ -446,7 +446,7 @@ async def test_a_worker_that_dies_leaves_an_error_that_can_be_imported(settings)
     settings.ASYNCPOLL = {**settings.ASYNCPOLL, "LEASE_SECONDS": 1.0, "HEARTBEAT_SECONDS": 0.5}
     result = await framework_tasks.nothing.aenqueue()
     dead = UUID(int=7)
-    await (await loop_pool()).run(store.claim(dead, 1, None, 0.0))
+    await (await loop_pool()).run(store.claim(dead, [Share(Lane("default", ""), 1)], 0.0))
     async with working():
         await ended(UUID(result.id))
         await result.arefresh()

@@ -10,6 +10,7 @@ import pytest
 
 from asyncpoll.contract import Status
 from tasks_app import store
+from tasks_app.store import Lane, Share
 from tasks_app.store.pool import loop_pool
 from tasks_app.upkeep import Rescue
 from tasks_app.worker import executor
@@ -101,7 +102,7 @@ async def test_expired_leases_are_rescued_beside_rows_that_cannot_be(emitted: An
     """A version at its end is failed, failures that are as many as attempts stay as many."""
     handles = [await sample_tasks.add.aenqueue(number) for number in range(3)]
     pool = await loop_pool()
-    await pool.run(store.claim(UUID(int=5), 3, None, 15.0))
+    await pool.run(store.claim(UUID(int=5), [Share(Lane("default", ""), 3)], 15.0))
     await fetch("UPDATE tasks_app_task SET lease_expires_at = now() - interval '5 s'")
     await edit(handles[0].id, "version", LAST)
     await edit(handles[1].id, "failures", 1)

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from asyncpoll.contract import Status
 from tasks_app import store
+from tasks_app.store import Lane, Share
 from tasks_app.store.pool import close_loop_pool, loop_pool
 from tests import sample_tasks
 from tests.support import aeventually
@@ -129,7 +130,10 @@ async def test_a_claim_never_takes_more_than_asked():
     for _ in range(30):
         await sample_tasks.aadd.aenqueue(1)
     worker = uuid4()
-    sizes = [len(await pool.run(store.claim(worker, 1, None, 15.0))) for _ in range(31)]
+    sizes = [
+        len(await pool.run(store.claim(worker, [Share(Lane("default", ""), 1)], 15.0)))
+        for _ in range(31)
+    ]
     await close_loop_pool()
     assert sizes == [1] * 30 + [0]
 
