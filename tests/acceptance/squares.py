@@ -9,8 +9,11 @@ from uuid import UUID
 from tasks_app.tasks import Task
 from tests.acceptance.workers import Queue
 from tests.fault_tasks import EFFECTS
+from tests.support import eventually
 
 SETTINGS = {"DJANGO_SETTINGS_MODULE": "tests.fault_settings"}
+# Hundreds of tasks, on a machine that may have other things to do.
+_PATIENCE_SECONDS = 60.0
 
 
 class Squares:
@@ -29,6 +32,14 @@ class Squares:
             (task_id, number * number) for task_id, number in zip(ids, numbers, strict=True)
         )
         return ids
+
+    def until_begun(self, count: int) -> None:
+        """Wait for so many attempts to leave their side effect."""
+        eventually(lambda: self.begun() >= count, _PATIENCE_SECONDS)
+
+    def until_done(self, count: int) -> None:
+        """Wait for so many to succeed."""
+        eventually(lambda: self.done() >= count, _PATIENCE_SECONDS)
 
     def begun(self) -> int:
         """How many attempts have left their side effect."""

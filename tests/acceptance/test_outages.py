@@ -13,7 +13,6 @@ from tests.acceptance.squares import SETTINGS, Squares
 from tests.acceptance.workers import runworker
 from tests.fleet.proxy import Proxy
 from tests.postgres import Postgres
-from tests.support import eventually
 
 AWAY_SECONDS = 10.0
 # Nothing that runs when the database goes away for ten seconds loses its lease.
@@ -32,8 +31,8 @@ def test_a_worker_goes_on_after_a_crash_of_the_database(squares, postgres):
     squares.enqueue(fault_tasks.asquare, 500, 0.02)
     with runworker(squares.queue, **SETTINGS) as worker:
         for _ in range(3):
-            before = squares.done()
-            eventually(lambda before=before: squares.done() >= before + 100)
+            already = squares.done()
+            squares.until_done(already + 100)
             postgres.crash()
             postgres.start()
         assert squares.done() < len(squares.results)
@@ -48,7 +47,7 @@ def test_short_leases_that_run_out_while_the_database_is_away_are_given_to_other
     squares.enqueue(fault_tasks.square, 300, 0.1)
     squares.enqueue(fault_tasks.asquare, 300, 0.1)
     with runworker(squares.queue, **SETTINGS) as worker:
-        eventually(lambda: squares.done() >= 50)
+        squares.until_done(50)
         postgres.stay_away(AWAY_SECONDS)
         assert_consistent(squares.queue, squares.results)
         assert worker.poll() is None
@@ -59,7 +58,7 @@ def test_results_are_kept_while_the_database_is_away(squares, postgres):
     squares.enqueue(fault_tasks.square, 300, 0.1)
     squares.enqueue(fault_tasks.asquare, 300, 0.1)
     with runworker(squares.queue, **SETTINGS, **LONG_LEASES):
-        eventually(lambda: squares.done() >= 50)
+        squares.until_done(50)
         postgres.stay_away(AWAY_SECONDS)
         assert_consistent(squares.queue, squares.results)
     assert_nothing_was_done_twice(squares)
@@ -79,7 +78,7 @@ def test_a_worker_goes_on_when_its_connections_die_without_a_word(squares, link)
     squares.enqueue(fault_tasks.square, 500, 0.1)
     squares.enqueue(fault_tasks.asquare, 500, 0.1)
     with runworker(squares.queue, DATABASE_URL=url, **SETTINGS, **LONG_LEASES) as worker:
-        eventually(lambda: squares.done() >= 50)
+        squares.until_done(50)
         proxy.blackhole()
         assert_consistent(squares.queue, squares.results)
         assert worker.poll() is None

@@ -36,7 +36,7 @@ def test_what_a_killed_worker_was_running_is_run_again(squares, tmp_path):
     gate = tmp_path / "gate"
     with runworker(squares.queue, **SETTINGS) as worker:
         tasks = squares.enqueue(fault_tasks.square_at, 5, str(gate))
-        eventually(lambda: squares.begun() == 5)
+        squares.until_begun(5)
         worker.kill()
         worker.wait()
     gate.touch()
@@ -49,7 +49,7 @@ def test_a_worker_killed_between_run_and_commit_leaves_the_task_to_another(squar
     """SIGKILL when the function has returned and its result is not written yet."""
     with runworker(squares.queue, **SETTINGS) as worker:
         (task,) = squares.enqueue(fault_tasks.square_and_die)
-        assert worker.wait(20) == -signal.SIGKILL
+        assert worker.wait(60) == -signal.SIGKILL
     assert squares.queue.state(task)[:2] == ("RUNNING", 1)
     with runworker(squares.queue, **SETTINGS):
         assert_consistent(squares.queue, squares.results)
@@ -63,7 +63,7 @@ def test_a_worker_killed_half_way_through_the_commit_of_a_batch_loses_none_of_it
     gate = tmp_path / "gate"
     with runworker(squares.queue, "--concurrency", "40", log=log, **SETTINGS) as worker:
         tasks = squares.enqueue(fault_tasks.square_at, 40, str(gate))
-        eventually(lambda: squares.begun() == 40)
+        squares.until_begun(40)
         with psycopg.connect(squares.queue.url) as somebody:
             somebody.execute("SELECT FROM tasks_app_task WHERE id = %s FOR UPDATE", [tasks[20]])
             gate.touch()
@@ -83,7 +83,7 @@ def test_a_commit_that_outlives_its_worker_either_counts_or_is_run_again(squares
     gate = tmp_path / "gate"
     with runworker(squares.queue, log=log, **SETTINGS) as worker:
         (task,) = squares.enqueue(fault_tasks.square_at, 1, str(gate))
-        eventually(lambda: squares.begun() == 1)
+        squares.until_begun(1)
         with psycopg.connect(squares.queue.url) as somebody:
             somebody.execute("SELECT FROM tasks_app_task WHERE id = %s FOR UPDATE", [task])
             gate.touch()
@@ -99,9 +99,9 @@ def test_workers_killed_one_after_the_other_amid_many_tasks_lose_none(squares):
     squares.enqueue(fault_tasks.square, 600, 0.02)
     squares.enqueue(fault_tasks.asquare, 600, 0.02)
     for _ in range(3):
-        before = squares.done()
+        already = squares.done()
         with runworker(squares.queue, **SETTINGS) as worker:
-            eventually(lambda before=before: squares.done() >= before + 100)
+            squares.until_done(already + 100)
             worker.kill()
             worker.wait()
         assert squares.done() < len(squares.results)
@@ -114,12 +114,12 @@ def test_a_worker_frozen_for_two_leases_is_fenced_off_and_says_so(squares, tmp_p
     gate = tmp_path / "gate"
     with runworker(squares.queue, log=log, **SETTINGS) as frozen:
         tasks = squares.enqueue(fault_tasks.square_at, 10, str(gate))
-        eventually(lambda: squares.begun() == 10)
+        squares.until_begun(10)
         frozen.send_signal(signal.SIGSTOP)
         thawed_at = time.monotonic() + 2 * float(LEASES["ASYNCPOLL_LEASE_SECONDS"])
         gate.touch()
         with runworker(squares.queue, **SETTINGS):
-            eventually(lambda: squares.done() == 10)
+            squares.until_done(10)
             eventually(lambda: time.monotonic() > thawed_at)
             frozen.send_signal(signal.SIGCONT)
             eventually(lambda: all(is_dropped(log, task) for task in tasks))

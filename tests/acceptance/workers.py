@@ -22,6 +22,8 @@ from tests.support import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 LEASES = {"ASYNCPOLL_LEASE_SECONDS": "1.5", "ASYNCPOLL_HEARTBEAT_SECONDS": "0.3"}
+# Django is imported by the parent and by each child, maybe on a machine that has other things to do.
+_UP_WITHIN_SECONDS = 60.0
 
 
 @dataclass(slots=True)
@@ -98,7 +100,9 @@ def runworker(
     before = queue.workers()
     process = begin_worker(queue, *arguments, log=log, **environment)
     try:
-        eventually(lambda: process.poll() is not None or queue.workers() - before)
+        eventually(
+            lambda: process.poll() is not None or queue.workers() - before, _UP_WITHIN_SECONDS
+        )
         assert process.poll() is None, "runworker ended at once"
         yield process
     finally:
