@@ -31,7 +31,8 @@ told AS MATERIALIZED (
         SELECT replace(id::text, '-', '') || ':' || version AS hint, row_number() OVER () / 150 AS chunk FROM given
     ) AS hints GROUP BY chunk
 ),
+-- One that is cancelled has made room for another, where limits hold tasks back.
 offered AS MATERIALIZED (
-    SELECT pg_notify('asyncpoll_work', 'queue:' || queue) FROM (SELECT DISTINCT queue FROM given WHERE ready) AS q
+    SELECT pg_notify('asyncpoll_work', 'queue:' || queue) FROM (SELECT DISTINCT queue FROM given) AS q
 )
 SELECT id, status, version, (SELECT count(*) FROM told) + (SELECT count(*) FROM offered) FROM given
