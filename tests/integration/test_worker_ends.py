@@ -84,8 +84,18 @@ async def test_a_function_that_takes_too_long_fails_and_its_late_result_is_ignor
         assert await look(snapshot.id) == snapshot
 
 
-async def test_a_running_coroutine_is_cancelled_at_its_next_await():
-    """By the notification: the heartbeat is far away."""
+@pytest.fixture
+def heartbeat_far_away(settings):
+    """What is heard in time is heard by notification."""
+    settings.ASYNCPOLL = {
+        **settings.ASYNCPOLL,
+        "LEASE_SECONDS": 3600.0,
+        "HEARTBEAT_SECONDS": 1000.0,
+    }
+
+
+async def test_a_running_coroutine_is_cancelled_at_its_next_await(heartbeat_far_away):
+    """By the notification."""
     async with working():
         handle = await sample_tasks.sleep.aenqueue(60, "nap")
         await aeventually(lambda: sample_tasks.seen["started nap"])
@@ -98,7 +108,9 @@ async def test_a_running_coroutine_is_cancelled_at_its_next_await():
 @pytest.mark.parametrize(
     ("how", "status"), [("raise", Status.CANCELLED), ("return", Status.SUCCESS)]
 )
-async def test_a_running_function_sees_the_cancel_and_may_stop_early(how, status):
+async def test_a_running_function_sees_the_cancel_and_may_stop_early(
+    how, status, heartbeat_far_away
+):
     """If it raises it is CANCELLED, if it returns something that counts."""
     async with working():
         handle = await sample_tasks.stop_early.aenqueue("early", how)
