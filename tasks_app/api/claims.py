@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import orjson
 from django.http import HttpRequest, HttpResponse
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
 from asyncpoll.contract import ClaimOutcome, Outcome
 from tasks_app import conf
@@ -15,6 +15,7 @@ from tasks_app.api.bodies import read_json
 from tasks_app.api.guard import api_view
 from tasks_app.api.identity import Identity
 from tasks_app.api.leases import claim_key, lease_token
+from tasks_app.api.numbers import WholeNumber
 from tasks_app.api.responses import answer
 from tasks_app.errors import BadParameter
 from tasks_app.hold.claiming import ClaimAnswer, ClaimAsked, claim
@@ -36,8 +37,8 @@ class ClaimBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     claim_id: StrictStr = Field(min_length=1, max_length=255)
-    limit: StrictInt = Field(default=1, ge=1, le=MOST_TASKS)
-    max_hold_seconds: StrictFloat | StrictInt | None = Field(default=None, ge=0)
+    limit: WholeNumber = Field(default=1, ge=1, le=MOST_TASKS)
+    max_hold_seconds: Annotated[float, Field(strict=True, ge=0)] | None = None
 
 
 @api_view("POST", scope="claim:{queue}")
@@ -50,7 +51,7 @@ async def claim_tasks(request: HttpRequest, queue: str, identity: Identity) -> H
         claim=claim_key(identity.owner, queue, body.claim_id),
         queue=queue,
         limit=body.limit,
-        asked_seconds=conf.current().MAX_HOLD_SECONDS if hold is None else float(hold),
+        asked_seconds=conf.current().MAX_HOLD_SECONDS if hold is None else hold,
         owner=identity.owner,
     )
     return answer(_claim_answer(body.claim_id, asked, await claim(asked)))

@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from tasks_app.errors import BadParameter
 
 _HEADER = "Idempotency-Key"
-_MOST_CHARACTERS = 255
+MOST_CHARACTERS = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ def read_key(request: HttpRequest, owner: str) -> Key | None:
     text = request.META.get("HTTP_IDEMPOTENCY_KEY")
     if text is None:
         return None
-    if not 1 <= len(text) <= _MOST_CHARACTERS:
+    if not 1 <= len(text) <= MOST_CHARACTERS:
         raise BadParameter(
-            _HEADER, text, f"must have 1 to {_MOST_CHARACTERS} characters; a UUID does well"
+            _HEADER, text, f"must have 1 to {MOST_CHARACTERS} characters; a UUID does well"
         )
     body = request.json_body  # type: ignore[attr-defined]
     return Key(_digest([owner, text]), _digest(body))

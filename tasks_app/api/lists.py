@@ -60,9 +60,9 @@ def _status(request: HttpRequest) -> Status | None:
 
 def _name(request: HttpRequest, parameter: str) -> str | None:
     text = single(request, parameter)
-    if text is None or (1 <= len(text) <= MAX_NAME_LENGTH and text.isprintable()):
+    if text is None or (1 <= len(text) <= MAX_NAME_LENGTH and "\0" not in text):
         return text
-    raise BadParameter(parameter, text, f"must be 1 to {MAX_NAME_LENGTH} printable characters")
+    raise BadParameter(parameter, text, f"must be 1 to {MAX_NAME_LENGTH} characters, none a NUL")
 
 
 def _limit(request: HttpRequest) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from pydantic import (
@@ -10,8 +10,6 @@ from pydantic import (
     ConfigDict,
     Field,
     StrictBool,
-    StrictFloat,
-    StrictInt,
     StrictStr,
     model_validator,
 )
@@ -41,14 +39,26 @@ class StepError(BaseModel):
     message: StrictStr = ""
 
 
+def _goes_with(field: str, status: Status) -> dict[str, Any]:
+    """The schema of: a `field` that is there and not null comes with that status."""
+    given = {"required": [field], "properties": {field: {"not": {"type": "null"}}}}
+    fits = {"required": ["status"], "properties": {"status": {"const": status.value}}}
+    return {"if": given, "then": fits}
+
+
 class StepBody(BaseModel):
     """What an executor sends. PENDING gives the task back, for somebody else to run."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "allOf": [_goes_with("result", Status.SUCCESS), _goes_with("error", Status.FAILED)]
+        },
+    )
 
     lease_token: StrictStr = Field(max_length=300)
     status: Status = Status.RUNNING
-    progress: StrictFloat | StrictInt | None = Field(default=None, ge=0, le=1)
+    progress: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
     message: StrictStr | None = Field(default=None, max_length=MESSAGE_CHARACTERS)
     data: dict[str, Any] | None = None
     result: Any = None

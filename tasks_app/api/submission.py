@@ -11,6 +11,7 @@ from ninja import Schema
 from pydantic import AwareDatetime, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
 from tasks_app import catalogue
+from tasks_app.api.numbers import WholeNumber
 from tasks_app.declaration import Task
 from tasks_app.errors import OutOfBounds, UnknownTask
 from tasks_app.limits import MAX_NAME_LENGTH, MIN_PRIORITY
@@ -29,9 +30,9 @@ class Submission(Schema):
     args: list[Any] = Field(default_factory=list)
     kwargs: dict[str, Any] = Field(default_factory=dict)
     queue: StrictStr | None = None
-    priority: StrictInt | None = None
+    priority: WholeNumber | None = None
     run_at: AwareDatetime | None = None
-    max_attempts: StrictInt | None = None
+    max_attempts: WholeNumber | None = None
     timeout_seconds: StrictFloat | StrictInt | None = None
 
 

@@ -14,6 +14,7 @@ from asyncpoll.contract import Problem
 from tasks_app.api import holds
 from tasks_app.api.bundles import long_poll_many
 from tasks_app.api.claims import claim_tasks
+from tasks_app.api.docs import asset, docs, openapi
 from tasks_app.api.guard import View, api_view, method_refused, problem_for
 from tasks_app.api.lists import tasks
 from tasks_app.api.responses import ProblemRaised, problem
@@ -86,6 +87,9 @@ urlpatterns = [
     path("tasks/<str:task_id>/status", holds.status, name="status"),
     path("tasks/<str:task_id>", holds.task, name="task"),
     path("tasks/<str:task_id>/steps", take_step, name="steps"),
+    path("openapi.json", openapi, name="openapi"),
+    path("docs", docs, name="docs"),
+    path("docs/<str:name>", asset, name="docs_asset"),
     path("queues/<path:queue>/claim", claim_tasks, name="claim"),
     path("tasks/<str:task_id>/cancel", _ninja["cancel"], name="cancel"),
     path("tasks", _by_method(tasks, _ninja["submit"]), name="tasks"),

@@ -122,10 +122,9 @@ async def test_a_filter_that_few_rows_pass_makes_short_pages_and_no_long_search(
     [
         ("status=running", "status", "one of PENDING, RUNNING, SUCCESS, FAILED, CANCELLED"),
         ("status=", "status", "one of"),
-        ("task=", "task", "1 to 200 printable"),
-        ("task=%00", "task", "printable"),
+        ("task=", "task", "1 to 200 characters"),
+        ("task=%00", "task", "NUL"),
         (f"queue={'q' * 201}", "queue", "1 to 200"),
-        ("queue=a%0Ab", "queue", "printable"),
         ("limit=0", "limit", "from 1 to 200"),
         ("limit=201", "limit", "from 1 to 200"),
         ("limit=-1", "limit", "whole number"),

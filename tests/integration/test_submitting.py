@@ -235,6 +235,17 @@ class TestSubmitAndWait:
         }
         assert [name for name in statements if name != "notify"] == ["enqueue", "read"]
 
+    async def test_a_whole_number_may_be_written_with_a_point(self, client):
+        """3.0 is an integer to JSON; 3.5 is none."""
+        answer = await submit(client, {**BODY, "max_attempts": 3.0, "priority": -5.0})
+        assert answer.status_code == 202
+        is_problem(
+            await submit(client, {**BODY, "max_attempts": 2.5}),
+            422,
+            "invalid-body",
+            "max_attempts",
+        )
+
     async def test_waiting_counts_for_the_owner(self, client, service, settings):
         """MAX_HELD_PER_OWNER holds for every kind of hold."""
         settings.ASYNCPOLL = {**settings.ASYNCPOLL, "MAX_HELD_PER_OWNER": 1}

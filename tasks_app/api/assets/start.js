@@ -1,0 +1,3 @@
+"use strict";
+
+SwaggerUIBundle({ url: "openapi.json", dom_id: "#docs", deepLinking: true, validatorUrl: null });

@@ -1,0 +1,140 @@
+"""The document, made once for each address that the API is mounted at."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from pydantic import BaseModel
+
+from asyncpoll.contract import JSON_MEDIA_TYPE, PROBLEM_MEDIA_TYPE
+from tasks_app import catalogue
+from tasks_app.api.openapi.operations import OPERATIONS, Operation
+from tasks_app.api.openapi.shapes import SHAPES, TEXT, Shape, reference, words
+from tasks_app.api.submission import Submission
+
+_ABOUT = (
+    "Wait for long-running tasks over plain HTTP. Answers that are no success are problem documents (RFC 9457). Unknown "
+    "query parameters are ignored. HEAD is GET without holding."
+)
+_SCHEMES = {
+    "token": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A token of `manage.py createtoken`, or what the project's AUTHENTICATE asks for.",
+    },
+    "ticket": {
+        "type": "apiKey",
+        "in": "query",
+        "name": "ticket",
+        "description": "The `poll_ticket` of a submission: reads that one task.",
+    },
+}
+
+
+@lru_cache(maxsize=16)
+def document(mounted_at: str) -> bytes:
+    """OpenAPI 3.1, as JSON. `mounted_at` is the path that all others are below."""
+    return orjson.dumps(
+        {
+            "openapi": "3.1.0",
+            "info": {"title": "asyncpoll", "version": "1", "description": _ABOUT},
+            "servers": [{"url": mounted_at}],
+            "paths": _paths(),
+            "components": {
+                "schemas": SHAPES | _bodies(),
+                "responses": _problems(),
+                "securitySchemes": _SCHEMES,
+            },
+        }
+    )
+
+
+def _paths() -> dict[str, dict[str, Any]]:
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method] = _operation(operation)
+    return paths
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "tags": [operation.tag],
+        "parameters": list(operation.parameters),
+        "responses": _responses(operation),
+        "security": _security(operation),
+    }
+    if operation.scope is not None:
+        described["description"] = f"Needs the scope `{operation.scope}`."
+    if operation.body is not None:
+        schema = {"schema": reference(operation.body.__name__)}
+        described["requestBody"] = {"required": True, "content": {JSON_MEDIA_TYPE: schema}}
+    return described
+
+
+def _responses(operation: Operation) -> dict[str, Any]:
+    answers = {
+        str(status): _answer(status, shape, operation.headers.get(status, ()))
+        for status, shape in operation.answers.items()
+    }
+    problems = {
+        str(status): {"$ref": f"#/components/responses/{_problem_name(status)}"}
+        for status in operation.problems
+    }
+    return answers | problems
+
+
+def _answer(status: int, shape: str | None, headers: tuple[str, ...]) -> dict[str, Any]:
+    described: dict[str, Any] = {"description": HTTPStatus(status).phrase}
+    if headers:
+        described["headers"] = {name: {"schema": TEXT} for name in headers}
+    if shape is not None:
+        described["content"] = {JSON_MEDIA_TYPE: {"schema": reference(shape)}}
+    return described
+
+
+def _security(operation: Operation) -> list[dict[str, list[str]]]:
+    if operation.scope is None:
+        return []
+    return [{"token": []}, {"ticket": []}] if operation.ticket else [{"token": []}]
+
+
+def _problem_name(status: int) -> str:
+    return HTTPStatus(status).name.title().replace("_", "")
+
+
+def _problems() -> dict[str, Any]:
+    statuses = sorted({status for operation in OPERATIONS for status in operation.problems})
+    return {_problem_name(status): _problem(status) for status in statuses}
+
+
+def _problem(status: int) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "description": HTTPStatus(status).phrase,
+        "content": {PROBLEM_MEDIA_TYPE: {"schema": reference("Problem")}},
+    }
+    headers = {401: "WWW-Authenticate", 405: "Allow", 429: "Retry-After", 503: "Retry-After"}
+    if status in headers:
+        described["headers"] = {headers[status]: {"schema": TEXT, "required": True}}
+    return described
+
+
+def _bodies() -> dict[str, Shape]:
+    """The models that bodies are checked against, with what they refer to."""
+    shapes: dict[str, Shape] = {}
+    for operation in OPERATIONS:
+        if operation.body is not None:
+            shapes |= _body(operation.body)
+    return shapes
+
+
+def _body(model: type[BaseModel]) -> dict[str, Shape]:
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    if model is Submission:
+        names = [task.name for task in catalogue.known() if task.expose]
+        schema["properties"]["task"] = words(names, "A task that can be submitted.")
+    return {**schema.pop("$defs", {}), model.__name__: schema}

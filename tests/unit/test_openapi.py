@@ -1,0 +1,114 @@
+"""The description leaves nothing out, and says what the views are."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import jsonschema
+import orjson
+import pytest
+from django.test import RequestFactory
+from pydantic import BaseModel
+
+from asyncpoll.contract import Outcome, Problem
+from tasks_app.api import urls
+from tasks_app.api.docs import _ASSETS, asset, docs, openapi
+from tasks_app.api.openapi import document
+from tasks_app.api.openapi.operations import OPERATIONS
+
+# What describes the others, and the answer to everything that is not there.
+OUTSIDE = {"/openapi.json", "/docs", "/docs/{name}", "/"}
+
+
+@pytest.fixture
+def described() -> Any:
+    return orjson.loads(document("/api/v1"))
+
+
+def test_every_route_is_described(described):
+    """Also those that hold, which no framework knows of."""
+    routes = {
+        "/" + re.sub(r"<\w+:(\w+)>", r"{\1}", str(pattern.pattern)) for pattern in urls.urlpatterns
+    }
+    assert routes - OUTSIDE == set(described["paths"])
+
+
+def test_every_reference_leads_somewhere(described):
+    """A client generator would stop at one that does not."""
+
+    def references(part: Any) -> Any:
+        if isinstance(part, dict):
+            for key, value in part.items():
+                yield from [value] if key == "$ref" else references(value)
+        elif isinstance(part, list):
+            for item in part:
+                yield from references(item)
+
+    found = set(references(described))
+    assert len(found) > 20
+    for reference in found:
+        part = described
+        for step in reference.removeprefix("#/").split("/"):
+            part = part[step]
+
+
+def test_every_schema_is_one(described):
+    """In the dialect of OpenAPI 3.1, which is JSON Schema's own."""
+    assert described["openapi"] == "3.1.0"
+    for schema in described["components"]["schemas"].values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_the_words_are_those_of_the_contract(described):
+    """A new outcome or problem is described because it exists."""
+    schemas = described["components"]["schemas"]
+    assert schemas["Outcome"]["enum"] == list(Outcome)
+    assert schemas["Problem"]["properties"]["type"]["enum"] == list(Problem)
+    assert "sample.add" in schemas["Submission"]["properties"]["task"]["enum"]
+    assert "api.hidden" not in schemas["Submission"]["properties"]["task"]["enum"]
+
+
+def test_names_and_the_way_to_say_who_asks_are_given(described):
+    """One name for each, a scope for all but the lease's own."""
+    assert len({operation.name for operation in OPERATIONS}) == len(OPERATIONS)
+    assert described["paths"]["/tasks"]["post"]["security"] == [{"token": []}]
+    assert described["paths"]["/tasks/{task_id}"]["get"]["security"] == [
+        {"token": []},
+        {"ticket": []},
+    ]
+    assert described["paths"]["/tasks/{task_id}/steps"]["post"]["security"] == []
+    assert all(issubclass(o.body, BaseModel) for o in OPERATIONS if o.body)
+
+
+async def test_it_is_served_wherever_the_api_is_mounted():
+    """Its server is the path that it came from."""
+    answer = await openapi(RequestFactory().get("/over/there/openapi.json"))
+    assert answer.headers["Content-Type"] == "application/json"
+    assert orjson.loads(answer.content)["servers"] == [{"url": "/over/there"}]
+
+
+async def test_the_page_loads_nothing_from_elsewhere_and_runs_nothing_inline():
+    """Its policy forbids both, and it does without."""
+    answer = await docs(RequestFactory().get("/api/v1/docs"))
+    page, policy = answer.content.decode(), answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'; script-src 'self'; style-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert "//" not in page.partition(">")[2]
+    assert re.findall(r"<script(.*?)>(.*?)</script>", page) == [
+        (' src="docs/swagger-ui-bundle.js"', ""),
+        (' src="docs/start.js"', ""),
+    ]
+    assert not re.search(r"\son\w+=|style=", page)
+
+
+async def test_the_page_s_parts_come_out_of_the_package():
+    """With their types, and nothing else from that folder."""
+    for name, media_type in _ASSETS.items():
+        answer = await asset(RequestFactory().get(f"/api/v1/docs/{name}"), name=name)
+        assert (answer.status_code, answer.headers["Content-Type"]) == (200, media_type)
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.content
+    for name in ("docs.html", "LICENSE", "../docs.py", "..", ""):
+        answer = await asset(RequestFactory().get("/api/v1/docs/x"), name=name)
+        assert answer.status_code == 404
