@@ -23,6 +23,7 @@ _PREPARE = "from asyncpoll.prepare import prepare; prepare()"
 _READY_EVERY_SECONDS = 0.1
 _READY_ANSWER_SECONDS = 2.0
 _READY_SOON_SECONDS = 15.0
+_LOOK_AT_DATABASE_SECONDS = 1.0
 # Well under supervisor.STOP_SECONDS: what is still running then is given back, not cut off.
 _WORKER_GRACE_SECONDS = 3
 # How much of a failed preparation is worth showing: the end of a traceback.
@@ -52,41 +53,62 @@ def up(options: Options, write: Callable[[str], object]) -> None:
     try:
         with only_one(options.data_dir):
             check_port(options.host, options.port)
-            with _database(options.data_dir, write) as url:
-                _run(options, url, write)
+            with _database(options.data_dir, write) as database:
+                _run(options, database, write)
     except KeyboardInterrupt:
         write(f"Stopped. Data is kept in {options.data_dir}.")
     except (EmbeddedError, ChildrenFailed) as error:
         raise UpError(str(error)) from error
 
 
+@dataclass(frozen=True, slots=True)
+class _Database:
+    """Where the database is, and the server of ours if it is one."""
+
+    url: str
+    server: embedded.Server | None = None
+
+
 @contextlib.contextmanager
-def _database(data_dir: Path, write: Callable[[str], object]) -> Iterator[str]:
+def _database(data_dir: Path, write: Callable[[str], object]) -> Iterator[_Database]:
     url = os.environ.get("DATABASE_URL")
     if url:
         check_database(url)
-        yield url
+        yield _Database(url)
         return
     write(f"Starting Postgres in {data_dir} ...")
     with embedded.join(data_dir) as server:
         try:
-            yield server.url
+            yield _Database(server.url, server)
         finally:
             # The last steps are short, and interrupting them would leave the server running.
             _on_stop_signals(signal.SIG_IGN)
 
 
-def _run(options: Options, url: str, write: Callable[[str], object]) -> None:
-    environment = _environment(options, url)
+def _run(options: Options, database: _Database, write: Callable[[str], object]) -> None:
+    environment = _environment(options, database.url)
     password = _prepare(environment)
     asyncio.run(
         supervise(
             _children(options),
             environment,
-            until_ready=lambda: _until_ready(options, write),
-            when_ready=lambda: write(screen(options, password)),
+            lambda: _until_ready(options, write),
+            lambda: write(screen(options, password)),
+            *([_keep_alive(database.server, write)] if database.server else []),
+            on_stop=lambda: write("Stopping ..."),
         )
     )
+
+
+async def _keep_alive(server: embedded.Server, write: Callable[[str], object]) -> None:
+    """Start the embedded Postgres again whenever it has died; everybody else reconnects by themselves."""
+    while True:
+        await asyncio.sleep(_LOOK_AT_DATABASE_SECONDS)
+        try:
+            if await asyncio.to_thread(server.revive):
+                write("Postgres had ended; it was started again.")
+        except EmbeddedError as error:
+            write(f"Postgres has ended, and could not be started yet: {error}")
 
 
 def _children(options: Options) -> list[ChildSpec]:

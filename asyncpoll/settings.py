@@ -151,4 +151,5 @@ ASYNCPOLL: dict[str, Any] = {
     "CORS_ORIGINS": environment.words("ASYNCPOLL_CORS_ORIGINS", ""),
     "LISTEN_DATABASE_URL": os.environ.get("LISTEN_DATABASE_URL", ""),
     "TASK_MODULES": ["asyncpoll.demo"],
+    "TRUSTED_PROXIES": environment.words("ASYNCPOLL_TRUSTED_PROXIES", ""),
 }

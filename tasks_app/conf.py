@@ -54,6 +54,8 @@ class Conf:
     """`callable(request) -> Identity | None`, or its dotted path: maps a project's requests to owners. Never blocks."""
     CORS_ORIGINS: tuple[str, ...] = ()
     """Origins of pages that may call the API, exactly as browsers send them: "https://app.example.org"."""
+    TRUSTED_PROXIES: tuple[str, ...] = ()
+    """Addresses or networks of the gateways whose X-Forwarded-For is believed; nobody's if empty."""
     TICKET_SECONDS: float = 86_400.0
     """How long a poll ticket may be used."""
 

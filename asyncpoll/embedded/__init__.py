@@ -45,10 +45,21 @@ class Server:
                 self._users.share()
                 self._cluster, password = _cluster_of(data_dir)
                 server = self._cluster.until_ready() or self._cluster.start()
+                self._socket_dir = server.socket_dir
                 self.url = self._cluster.url(server, password)
         except BaseException:
             self._close()
             raise
+
+    def revive(self) -> bool:
+        """Start the server again, at the same `url`, if it has died under us; True if so. Raises EmbeddedError."""
+        if self._cluster.running() is not None:
+            return False
+        with self._turn:
+            if self._cluster.until_ready() is not None:
+                return False
+            self._cluster.start(self._socket_dir)
+            return True
 
     def leave(self) -> None:
         """Give the share up; the last one to leave stops the server. Raises EmbeddedError if it won't stop."""
@@ -105,7 +116,7 @@ def temporary() -> Iterator[str]:
         cluster, password = _cluster_of(directory, "--no-sync")
         leash = Leash()
         try:
-            server = cluster.start(**_CARELESS)
+            server = cluster.start(None, **_CARELESS)
             leash.hold(server.pid)
             yield cluster.url(server, password)
             cluster.stop()

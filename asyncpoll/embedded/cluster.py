@@ -111,12 +111,13 @@ class Cluster:
         found = self._postmaster()
         return found if found is not None and _listens(found.socket_dir) else None
 
-    def start(self, **settings: str) -> Postmaster:
+    def start(self, socket_dir: Path | None = None, **settings: str) -> Postmaster:
         """Start the server and wait until it is ready; durable unless `settings` say otherwise.
 
         Raises EmbeddedError with what the server logged.
         """
         self._disown_dead_postmaster()
+        _reap()
         options = [f"--{name}={value}" for name, value in {**SETTINGS, **settings}.items()]
         log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         try:
@@ -126,7 +127,7 @@ class Cluster:
                 "-D",
                 self.data,
                 "-k",
-                self._socket_dir(),
+                socket_dir or self._socket_dir(),
                 *options,
                 output=log,
             )
@@ -247,6 +248,13 @@ class Cluster:
 
 # A Popen that is collected while its process runs would warn, and these servers may outlive us.
 _STARTED: dict[int, subprocess.Popen[bytes]] = {}
+
+
+def _reap() -> None:
+    """Those that ended by themselves."""
+    for pid, server in list(_STARTED.items()):
+        if server.poll() is not None:
+            del _STARTED[pid]
 
 
 def _listens(directory: Path) -> bool:

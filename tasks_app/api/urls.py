@@ -17,6 +17,7 @@ from tasks_app.api.claims import claim_tasks
 from tasks_app.api.docs import asset, docs, openapi
 from tasks_app.api.guard import View, api_view, method_refused, problem_for
 from tasks_app.api.lists import tasks
+from tasks_app.api.probe import probe
 from tasks_app.api.responses import ProblemRaised, problem
 from tasks_app.api.routes import api
 from tasks_app.api.steps import take_step
@@ -90,6 +91,7 @@ urlpatterns = [
     path("openapi.json", openapi, name="openapi"),
     path("docs", docs, name="docs"),
     path("docs/<str:name>", asset, name="docs_asset"),
+    path("probe", probe, name="probe"),
     path("queues/<path:queue>/claim", claim_tasks, name="claim"),
     path("tasks/<str:task_id>/cancel", _ninja["cancel"], name="cancel"),
     path("tasks", _by_method(tasks, _ninja["submit"]), name="tasks"),

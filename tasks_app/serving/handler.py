@@ -11,13 +11,16 @@ from tasks_app import conf
 from tasks_app.observers import logs
 from tasks_app.serving.lean import LeanHandler, lean_match
 from tasks_app.serving.lifespan import Lifespan
+from tasks_app.serving.proxies import networks, with_client
 from tasks_app.serving.wiring import Wiring, process_wiring
 
 
 def get_asgi_application() -> AsyncpollHandler:
     """Django's ASGI application, with views of asyncpoll served the lean way. For a project's asgi.py."""
     django.setup(set_prefix=False)
-    conf.current()  # wrong settings fail now, and not in the first request
+    networks(
+        conf.current().TRUSTED_PROXIES
+    )  # wrong settings fail now, and not in the first request
     logs.install()
     return AsyncpollHandler(process_wiring())
 
@@ -44,6 +47,7 @@ class AsyncpollHandler(ASGIHandler):
             await send({"type": "websocket.close"})
             return
         if scope["type"] == "http":
+            scope = with_client(scope)
             match = lean_match(scope)
             if match is not None:
                 await self._lean.answer(match, scope, receive, send)

@@ -203,6 +203,18 @@ def test_a_child_that_was_killed_is_started_again(running: Up, word: str) -> Non
     assert "was killed by signal 9" in running.screen()
 
 
+def test_a_postgres_that_was_killed_is_started_again(running: Up) -> None:
+    """The postmaster with SIGKILL: everybody reconnects to its successor, and what was stored is there."""
+    task = httpx.post(f"{running.origin}/api/v1/tasks", json={"task": "demo.dependency_report"})
+    children = psutil.Process(running.process.pid).children()
+    (postmaster,) = [child for child in children if child.name() == "postgres"]
+    postmaster.kill()
+    eventually(lambda: "Postgres had ended; it was started again." in running.screen())
+    eventually(lambda: answers(running))
+    again = httpx.get(f"{running.origin}/api/v1/tasks/{task.json()['task_id']}")
+    assert again.status_code == 200
+
+
 def answers(up: Up) -> bool:
     """True if the server is ready."""
     try:
@@ -234,6 +246,7 @@ def test_ctrl_c_stops_everything_and_data_survives_the_restart(data_dir: Path) -
         password = re.search(r"password (\S+)\)", up.screen())
         postgres = [process for process in up.family() if process.name() == "postgres"]
         assert up.stop() == 0
+        assert "Stopping ..." in up.screen()
         eventually(lambda: not any(map(lives, up.family())))
         assert postgres
     finally:

@@ -7,6 +7,7 @@ from tests.holdsite import views
 app_name = "asyncpoll"
 urlpatterns = [
     path("hold", views.hold),
+    path("client", views.client),
     path("stubborn", views.stubborn),
     path("state", views.state),
     path("echo", views.echo),

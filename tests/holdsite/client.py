@@ -39,9 +39,12 @@ class Connection:
         self._writer = writer
 
     @classmethod
-    async def open(cls, port: int, host: str = "127.0.0.1") -> Connection:
-        """Connect."""
-        return cls(*await asyncio.open_connection(host, port))
+    async def open(
+        cls, port: int, host: str = "127.0.0.1", source: str | None = None
+    ) -> Connection:
+        """Connect, from the address `source` if it matters."""
+        local = (source, 0) if source else None
+        return cls(*await asyncio.open_connection(host, port, local_addr=local))
 
     async def send(self, data: bytes) -> None:
         """Send raw bytes."""
@@ -72,6 +75,11 @@ class Connection:
         """Ask and read."""
         await self.ask(path)
         return await self.answer()
+
+    async def until(self, mark: bytes) -> bytes:
+        """Read up to `mark`."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return await self._reader.readuntil(mark)
 
     async def ending(self) -> str:
         """How the server ends the connection: "eof" or "reset"."""

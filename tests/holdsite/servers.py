@@ -79,10 +79,11 @@ def serving(
     *more: str,
     application: str = APPLICATION,
     host: str = "127.0.0.1",
+    port: int | None = None,
     **environment: str,
 ) -> Iterator[Served]:
     """The small project under `server`, from its first accepted connection on."""
-    port = free_port()
+    port = port or free_port()
     with tempfile.TemporaryDirectory() as directory, (Path(directory) / "log").open("wb") as log:
         process = subprocess.Popen(
             [*command(server, host, port, application), *more],

@@ -14,5 +14,6 @@ USE_TZ = True
 SILENCED_SYSTEM_CHECKS = ["tasks_app.E005"]  # tests break the application on purpose
 ASYNCPOLL = {
     "MAX_BODY_BYTES": 100_000,
+    "TRUSTED_PROXIES": os.environ.get("HOLDSITE_TRUSTED_PROXIES", "").split(),
     "MAX_HELD": int(os.environ.get("HOLDSITE_MAX_HELD", "1000")),
 }

@@ -7,6 +7,8 @@ from tests.holdsite import views
 urlpatterns = [
     path("api/", include("tests.holdsite.api_urls")),
     path("plain", views.plain),
+    path("readyz", views.ready),
+    path("stream", views.stream),
     path("slow", views.slow),
     path("echo", views.echo),
 ]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import AsyncIterator
 
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 
 from tests.holdsite.holds import holds
 
@@ -20,8 +21,35 @@ _stubborn_ended: list[str] = []
 
 
 async def hold(request: HttpRequest) -> HttpResponse:
-    """Wait until released."""
-    return JsonResponse({"outcome": await holds.wait()})
+    """Wait until released, or so many seconds."""
+    seconds = float(request.GET.get("seconds", "600"))
+    try:
+        async with asyncio.timeout(seconds):
+            outcome = await holds.wait()
+    except TimeoutError:
+        outcome = "STILL_RUNNING"
+    return JsonResponse({"outcome": outcome})
+
+
+async def ready(request: HttpRequest) -> HttpResponse:
+    """What a balancer asks."""
+    return JsonResponse({}, status=503 if holds.draining else 200)
+
+
+async def client(request: HttpRequest) -> HttpResponse:
+    """Whose request it is."""
+    return JsonResponse({"address": request.META["REMOTE_ADDR"]})
+
+
+async def stream(request: HttpRequest) -> StreamingHttpResponse:
+    """An answer in two parts, the second one when released."""
+
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"first"
+        await holds.wait()
+        yield b"second"
+
+    return StreamingHttpResponse(parts())
 
 
 async def stubborn(request: HttpRequest) -> HttpResponse:
