@@ -57,7 +57,9 @@ class Loop:
                 # Not cut short by wake(): whoever wakes a loop in an outage would make it a storm.
                 await asyncio.sleep(self._note_failure(error))
                 continue
-            self._failures = 0
+            if self._failures:
+                emit("loop.recovered", loop=self.name, failures=self._failures)
+                self._failures = 0
             await self._rest(pause)
 
     async def _rest(self, pause: float) -> None:

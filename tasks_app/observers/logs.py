@@ -9,6 +9,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from tasks_app.events import subscribe
+from tasks_app.observers.repeats import Repeats
+from tasks_app.observers.wording import Facts
 
 logger = logging.getLogger("tasks_app")
 
@@ -17,9 +19,9 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "worker.started": (
             INFO,
             "Worker %(id)s started: process %(pid)s, queues %(queues)s, concurrency %(concurrency)s, "
-            "%(tasks)s known tasks",
+            "%(tasks known tasks)s",
         ),
-        "worker.stopping": (INFO, "Worker %(id)s stops; %(running)s tasks are running"),
+        "worker.stopping": (INFO, "Worker %(id)s stops; running: %(running tasks)s"),
         "worker.stopped": (
             INFO,
             "Worker %(id)s stopped; left behind: %(stragglers)s that ignored their end, %(unwritten)s unwritten",
@@ -28,19 +30,19 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
             ERROR,
             "Worker process %(pid)s ended with code %(code)s; starting another in %(pause).1f s",
         ),
-        "task.claimed": (DEBUG, "Claimed %(count)s of %(asked)s tasks"),
+        "task.claimed": (DEBUG, "Claimed %(count)s of %(asked tasks)s"),
         "task.started": (DEBUG, "%(name)s %(id)s attempt %(attempt)s started"),
-        "task.committed": (DEBUG, "Committed %(size)s changes in %(duration_ms).1f ms"),
-        "task.promoted": (DEBUG, "%(count)s tasks are due"),
+        "task.committed": (DEBUG, "Committed %(size changes)s in %(duration_ms).1f ms"),
+        "task.promoted": (DEBUG, "Due: %(count tasks)s"),
         "task.rescued": (WARNING, "Task %(id)s was rescued from an expired lease: %(status)s"),
         "task.given_back": (
             WARNING,
-            "The answer to a claim was lost; the %(count)s tasks that it had taken are given back",
+            "The answer to a claim was lost; given back: %(count tasks)s",
         ),
         "tasks.pruned": (
             INFO,
-            "Deleted %(count)s old tasks in %(batches)s batches, %(orphans)s history rows without a task, "
-            "%(workers)s old worker processes, %(keys)s old idempotency keys",
+            "Deleted %(count old tasks)s in %(batches batches)s, history without a task: %(orphans rows)s, "
+            "%(workers old worker processes)s, %(keys old idempotency keys)s",
         ),
         "schedule.ticked": (INFO, "Schedule %(name)s ticked %(late_seconds).3f s ago: task %(id)s"),
         "schedule.strange": (
@@ -61,7 +63,7 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         ),
         "commit.retried": (
             WARNING,
-            "The database took no commit (%(error)s); %(size)s changes are kept for the next try",
+            "The database took no commit (%(error)s); %(size changes)s to try again",
         ),
         "commit.locked": (
             WARNING,
@@ -78,13 +80,14 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         ),
         "heartbeat.failed": (
             WARNING,
-            "Heartbeat failed %(failures)s times in a row (%(error)s); next in %(pause).1f s",
+            "Heartbeat failed, %(failures times)s in a row (%(error)s); next in %(pause).1f s",
         ),
         "work.malformed": (WARNING, "Ignored %(payload)r on %(channel)s"),
         "loop.failed": (
             WARNING,
-            "%(loop)s failed %(failures)s times in a row (%(error)r); next in %(pause).1f s",
+            "%(loop)s failed, %(failures times)s in a row (%(error)r); next in %(pause).1f s",
         ),
+        "loop.recovered": (INFO, "%(loop)s works again, after it failed %(failures times)s"),
         "listener.deaf": (
             WARNING,
             "%(application)s heard nothing for %(silence_seconds).1f s and reconnects",
@@ -96,7 +99,7 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         ),
         "hub.rebuilt": (
             WARNING,
-            "The channel layer was joined anew after %(silence_seconds).1f s of silence",
+            "The channel layer was joined anew after %(silence_seconds silence)s",
         ),
         "link.failed": (WARNING, "What the channel layer delivered could not be read: %(error)r"),
         "bridge.leading": (
@@ -111,7 +114,7 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
             WARNING,
             "The process that relays wake-ups is silent; its database session %(process)s is ended",
         ),
-        "bridge.overrun": (WARNING, "The channel layer is stuck; %(dropped)s hints were dropped"),
+        "bridge.overrun": (WARNING, "The channel layer is stuck; dropped: %(dropped hints)s"),
         "server.lags": (
             WARNING,
             "The event loop is %(lag_seconds).1f s late: polls are answered at once and asked to come back later",
@@ -119,18 +122,18 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "server.caught_up": (INFO, "The event loop keeps up again: %(lag_seconds).1f s late"),
         "tokens.untouched": (
             WARNING,
-            "The use of %(count)s tokens could not be noted (%(error)s)",
+            "The use of %(count tokens)s could not be noted (%(error)s)",
         ),
-        "drain.began": (INFO, "Draining: answering %(held)s held requests"),
+        "drain.began": (INFO, "Draining: answering %(held held requests)s"),
         "server.died": (
             ERROR,
             "Server process %(process)s of slot %(slot)s ended with code %(exit_code)s",
         ),
         "server.restarting": (
             INFO,
-            "Replacing %(processes)s server processes, one after the other",
+            "Replacing %(processes server processes)s, one after the other",
         ),
-        "server.restarted": (INFO, "Replaced %(processes)s server processes"),
+        "server.restarted": (INFO, "Replaced %(processes server processes)s"),
         "server.restart_failed": (
             ERROR,
             "The successor in slot %(slot)s did not start; the processes that serve stay as they are",
@@ -139,6 +142,17 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
             WARNING,
             "Queues %(queues)s could not be announced (%(error)s); workers find the tasks by polling",
         ),
+    }
+)
+# Events that come again and again while something lasts, and the fact that tells one trouble from another.
+LASTING: Final[Mapping[str, str | None]] = MappingProxyType(
+    {
+        "loop.failed": "loop",
+        "loop.recovered": "loop",
+        "listener.deaf": "application",
+        "heartbeat.failed": None,
+        "commit.retried": None,
+        "hub.rebuilt": None,
     }
 )
 _FINISHED = "%(name)s %(id)s attempt %(attempt)s: %(verdict)s in %(duration_ms).0f ms"
@@ -160,6 +174,7 @@ def install() -> Callable[[], None]:
 
 
 _end: Callable[[], None] | None = None
+_repeats = Repeats()
 
 
 def ensure_shown() -> None:
@@ -174,12 +189,19 @@ def _log(event: str, facts: dict[str, Any]) -> None:
         _log_finished(facts)
         return
     level, line = LINES.get(event, (DEBUG, ""))
-    if not logger.isEnabledFor(level):
+    if not logger.isEnabledFor(level) or not _is_news(event, facts):
         return
     if line:
-        logger.log(level, line, facts)
+        logger.log(level, line, Facts(facts))
     else:
         logger.log(level, "%s %s", event, facts)
+
+
+def _is_news(event: str, facts: dict[str, Any]) -> bool:
+    if event not in LASTING:
+        return True
+    which = LASTING[event]
+    return _repeats.is_news((event, facts[which] if which else None))
 
 
 def _log_finished(facts: dict[str, Any]) -> None:

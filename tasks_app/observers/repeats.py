@@ -34,10 +34,6 @@ class Repeats:
         self._said[trouble] = _Said(now, now)
         return True
 
-    def is_over(self, trouble: Hashable) -> None:
-        """The next time is a first one."""
-        self._said.pop(trouble, None)
-
     def _forget_old(self, now: float) -> None:
         for trouble, said in list(self._said.items()):
             if now - said.seen_at >= SAID_AGAIN_SECONDS:

@@ -10,11 +10,14 @@ import pytest
 
 from tasks_app.events import emit
 from tasks_app.observers import logs
+from tasks_app.observers.repeats import SAID_AGAIN_SECONDS, Repeats
+from tasks_app.observers.wording import Facts, singular
 
 
 @pytest.fixture
-def lines(caplog):
+def lines(caplog, monkeypatch):
     """The lines logged since, at any level."""
+    monkeypatch.setattr(logs, "_repeats", Repeats())
     end = logs.install()
     caplog.set_level(logging.DEBUG, logger="tasks_app")
     yield lambda: [(record.levelname, record.getMessage()) for record in caplog.records]
@@ -59,8 +62,8 @@ def test_every_line_can_be_written(lines, event):
     """With a number where it wants a number."""
     _, line = logs.LINES[event]
     facts = {
-        name: 1.0 if kind == "f" else name
-        for name, kind in re.findall(r"%\((\w+)\)(?:\.\d)?(\w)", line)
+        name: 1.0 if kind == "f" or words else name
+        for name, words, kind in re.findall(r"%\((\w+)( [\w ]+)?\)(?:\.\d)?(\w)", line)
     }
     emit(event, **facts)
     ((_, text),) = lines()
@@ -72,3 +75,50 @@ def test_installing_twice_logs_once(lines):
     logs.install()
     emit("task.promoted", count=3)
     assert len(lines()) == 1
+
+
+def test_one_is_not_many(lines):
+    """In the words of the line."""
+    emit("task.promoted", count=1)
+    emit("task.promoted", count=2)
+    assert [text for _, text in lines()] == ["Due: 1 task", "Due: 2 tasks"]
+
+
+@pytest.mark.parametrize(
+    ("many", "one"),
+    [("tasks", "task"), ("batches", "batch"), ("worker processes", "worker process")],
+)
+def test_singulars(many, one):
+    """Of regular plurals."""
+    assert singular(many) == one
+
+
+def test_silence_that_never_ended_has_no_length(lines):
+    """No time is "inf s"."""
+    emit("hub.rebuilt", silence_seconds=float("inf"))
+    assert lines()[0][1] == "The channel layer was joined anew after silence from the start"
+    assert Facts(seconds=4.0)["seconds silence"] == "4.0 s of silence"
+
+
+def test_what_lasts_is_said_when_it_begins(lines):
+    """Each trouble for itself, however often it comes."""
+    for failures in range(1, 50):
+        emit("loop.failed", loop="listener", error=OSError("away"), failures=failures, pause=5.0)
+    emit("loop.failed", loop="upkeep", error=OSError("away"), failures=1, pause=5.0)
+    emit("loop.recovered", loop="listener", failures=49)
+    assert [text.partition(",")[0] for _, text in lines()] == [
+        "listener failed",
+        "upkeep failed",
+        "listener works again",
+    ]
+
+
+def test_what_lasts_is_said_again_every_minute():
+    """And at once when it had been over for a minute."""
+    now = 0.0
+    repeats = Repeats(lambda: now)
+    said = []
+    for now in [0.0, 5.0, 55.0, 60.0, 65.0, 119.0, 121.0, 121.0 + SAID_AGAIN_SECONDS]:
+        if repeats.is_news("trouble"):
+            said.append(now)
+    assert said == [0.0, 60.0, 121.0, 121.0 + SAID_AGAIN_SECONDS]

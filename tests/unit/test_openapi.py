@@ -17,8 +17,8 @@ from tasks_app.api.docs import _ASSETS, asset, docs, openapi
 from tasks_app.api.openapi import document
 from tasks_app.api.openapi.operations import OPERATIONS
 
-# What describes the others, and the answer to everything that is not there.
-OUTSIDE = {"/openapi.json", "/docs", "/docs/{name}", "/"}
+# What describes the others, what only the server's own operators can use, and the answer to everything that is not there.
+OUTSIDE = {"/openapi.json", "/docs", "/docs/{name}", "/probe", "/"}
 
 
 @pytest.fixture

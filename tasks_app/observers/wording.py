@@ -1,0 +1,31 @@
+"""Facts as a line wants them: "1 task", "3 tasks", "4.0 s of silence"."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+_ES = ("ches", "sses", "shes", "xes")
+
+
+class Facts(dict[str, Any]):
+    """An event's facts, which a line may also ask for in words.
+
+    `%(count tasks)s` is the fact `count` with the plural given, or its singular for 1; `%(seconds silence)s` is how
+    long nothing was heard, if anything ever was.
+    """
+
+    def __missing__(self, asked: str) -> str:
+        """The words for a fact and a noun."""
+        name, _, noun = asked.partition(" ")
+        if not noun:
+            raise KeyError(asked)
+        value = self[name]
+        if noun == "silence":
+            return f"{value:.1f} s of silence" if math.isfinite(value) else "silence from the start"
+        return f"{value} {singular(noun) if value == 1 else noun}"
+
+
+def singular(noun: str) -> str:
+    """Of a regular plural, perhaps with words before it."""
+    return noun[:-2] if noun.endswith(_ES) else noun[:-1]
