@@ -87,6 +87,7 @@ class Channel(http.HTTPChannel):
 
     _arriving_since: float | None = None
     _fresh = True
+    _unread: Any = None
 
     def connectionMade(self) -> None:
         """Twisted's start of the connection."""
@@ -110,6 +111,25 @@ class Channel(http.HTTPChannel):
         self._arriving_since = None
         self._fresh = False
         super().allContentReceived()
+
+    def requestDone(self, request: Any) -> None:
+        """Twisted's end of an answer. While the client does not read it, none of its next requests is begun.
+
+        Twisted would go on with those that it has already received, and keep all their answers in memory.
+        """
+        if not (self.persistent and self._waitingForTransport):
+            super().requestDone(request)
+            return
+        self._unread = request
+        self._networkProducer.pauseProducing()  # type: ignore[misc]
+        self.setTimeout(self._savedTimeOut)
+
+    def resumeProducing(self) -> None:
+        """Twisted's word that the client reads again."""
+        super().resumeProducing()
+        unread, self._unread = self._unread, None
+        if unread is not None:
+            super().requestDone(unread)
 
     @property
     def is_upgraded(self) -> bool:

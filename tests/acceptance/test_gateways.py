@@ -127,9 +127,15 @@ async def test_two_servers_restarted_one_after_the_other_show_no_error(
             for server in old:
                 await _more(seen)
                 assert await asyncio.to_thread(server.stop) == 0
-                new.enter_context(serving("daphne", port=server.port))
+                restarted = new.enter_context(serving("daphne", port=server.port))
+                await aeventually(lambda: _is_used(behind, restarted))  # noqa: B023 - called here
             await _more(seen)
         assert [endings.kinds for endings in seen] == [{"200"}] * 4
+
+
+async def _is_used(behind: Behind, served: Served) -> bool:
+    """True if the gateway asks that server: it must have noticed that it is back before the other one goes."""
+    return bool((await ask(behind.port, "/api/state")).json["pid"] == served.process.pid)
 
 
 async def _more(seen: list[Endings]) -> None:

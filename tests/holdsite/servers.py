@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -11,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -80,6 +82,7 @@ def serving(
     application: str = APPLICATION,
     host: str = "127.0.0.1",
     port: int | None = None,
+    open_files: int | None = None,
     **environment: str,
 ) -> Iterator[Served]:
     """The small project under `server`, from its first accepted connection on."""
@@ -91,6 +94,7 @@ def serving(
             env=_environment(environment),
             stdout=log,
             stderr=subprocess.STDOUT,
+            preexec_fn=partial(_limit_files, open_files) if open_files else None,
         )
         served = Served(process, port, Path(log.name))
         try:
@@ -103,6 +107,10 @@ def serving(
 
 def _environment(more: dict[str, str]) -> dict[str, str]:
     return {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.holdsite.settings", **more}
+
+
+def _limit_files(most: int) -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _accepts(host: str, port: int) -> bool:

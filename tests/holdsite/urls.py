@@ -9,6 +9,7 @@ urlpatterns = [
     path("plain", views.plain),
     path("readyz", views.ready),
     path("stream", views.stream),
+    path("large", views.large),
     path("slow", views.slow),
     path("echo", views.echo),
 ]

@@ -97,6 +97,11 @@ async def last(request: HttpRequest) -> HttpResponse:
     return HttpResponse("last", headers={"Connection": "close"})
 
 
+def large(request: HttpRequest) -> HttpResponse:
+    """An answer of some size."""
+    return HttpResponse(b"x" * int(request.GET["bytes"]))
+
+
 def slow(request: HttpRequest) -> HttpResponse:
     """A synchronous view that takes its time."""
     time.sleep(float(request.GET["seconds"]))
