@@ -49,6 +49,8 @@ def as_(name):
         ("GET", "/long_poll"),
         ("GET", "/long_poll?client_known_version=1"),
         ("GET", "/long_poll?client_known_version=1&max_hold_seconds=0"),
+        ("GET", "/events"),
+        ("GET", "/events?after=1"),
         ("GET", "/status"),
         ("GET", "/status?wait=true"),
         ("POST", "/cancel"),
@@ -76,6 +78,27 @@ async def test_a_foreign_task_costs_what_a_missing_one_costs(
         seen[task_id] = (answer.text.replace(str(task_id), ""), headers, tuple(statements))
     assert seen[foreign] == seen[missing]
     assert seen[foreign][2] == ("read",)
+    owners.cancel()
+    await aeventually(lambda: admission.held == 0)
+
+
+async def test_among_many_a_foreign_task_costs_what_a_missing_one_costs(
+    client, service, statements
+):
+    """Each has a problem of its own, after one read for all."""
+    mine, foreign = await stored(service, owner="alice"), await stored(service, owner="bob")
+    owners = asyncio.ensure_future(
+        client.get(f"{API}/tasks/{foreign}/long_poll?client_known_version=1", headers=as_("bob"))
+    )
+    await aeventually(lambda: admission.held == 1 and service.hub.topics[foreign].snapshot)
+    seen = []
+    for other in (foreign, new_task_id()):
+        statements.clear()
+        url = f"{API}/tasks/long_poll?task={mine}&task={other}:1&max_hold_seconds=0"
+        answer = await client.get(url, headers=as_("alice"))
+        [problem] = answer.json()["problems"]
+        seen.append((str(problem).replace(str(other), ""), tuple(statements)))
+    assert seen[0] == seen[1]
     owners.cancel()
     await aeventually(lambda: admission.held == 0)
 
@@ -153,3 +176,74 @@ async def test_a_scope_is_asked_for_before_a_body_is_read(client, service):
         f"{API}/queues/mail/claim", json={"claim_id": "x"}, headers=as_("bob")
     )
     assert "'claim:mail'" in is_problem(answer, 403, "forbidden")
+
+
+async def test_a_ticket_waits_for_its_task_in_every_way_and_does_nothing_else(client, service):
+    """All that reads the one task, and not lists, submissions, claims or a cancel."""
+    from tasks_app.api.identity import poll_ticket
+
+    task_id = await stored(service, owner="alice")
+    ticket = poll_ticket(task_id)
+    for route in (
+        f"tasks/{task_id}",
+        f"tasks/{task_id}/long_poll",
+        f"tasks/{task_id}/status",
+        f"tasks/{task_id}/events",
+        f"tasks/long_poll?task={task_id}",
+    ):
+        mark = "&" if "?" in route else "?"
+        answer = await client.get(f"{API}/{route}{mark}ticket={ticket}")
+        assert answer.status_code == 200, answer.text
+    is_problem(await client.get(f"{API}/tasks?ticket={ticket}"), 403, "forbidden", "ticket")
+    for route, body in (
+        (f"tasks/{task_id}/cancel", {}),
+        ("tasks", {"task": "sample.add", "kwargs": {"a": 1}}),
+        ("queues/outside/claim", {"claim_id": "x"}),
+    ):
+        answer = await client.post(f"{API}/{route}?ticket={ticket}", json=body)
+        is_problem(answer, 403, "forbidden")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda ticket: "",
+        lambda ticket: ticket[:-1],
+        lambda ticket: ticket + "x",
+        lambda ticket: ticket.upper(),
+        lambda ticket: f" {ticket}",
+        lambda ticket: ticket + "%00",
+        lambda ticket: ticket + "%0A",
+        lambda ticket: ticket.replace(":", "%EF%BC%9A"),
+        lambda ticket: ":".join([ticket.split(":")[0], "zzzzzz", ticket.split(":")[2]]),
+        lambda ticket: "x" * 5_000,
+        lambda ticket: "::",
+        lambda ticket: f"{ticket}&ticket={ticket}",
+        lambda ticket: f"{ticket}&%74icket=x",
+    ],
+)
+async def test_a_ticket_that_is_not_exactly_one_is_refused(client, service, spoil):
+    """Cut, extended, changed, dated later, given twice."""
+    from tasks_app.api.identity import poll_ticket
+
+    task_id = await stored(service, owner="alice")
+    answer = await client.get(f"{API}/tasks/{task_id}?ticket={spoil(poll_ticket(task_id))}")
+    is_problem(answer, 401, "unauthenticated", "ticket")
+
+
+async def test_what_else_the_project_signs_is_no_ticket(client, service):
+    """The same key, another purpose: lease tokens, sessions, whatever a view signs."""
+    from django.core.signing import Signer, TimestampSigner, dumps
+
+    task_id = await stored(service, owner="alice")
+    forged = [
+        Signer().sign(task_id.hex),
+        TimestampSigner().sign(task_id.hex),
+        TimestampSigner(salt="asyncpoll.lease").sign(task_id.hex),
+        TimestampSigner(salt="asyncpoll.poll-ticket", algorithm="md5").sign(task_id.hex),
+        TimestampSigner(salt="asyncpoll.poll-ticket", key="another").sign(task_id.hex),
+        dumps(task_id.hex),
+    ]
+    for ticket in forged:
+        answer = await client.get(f"{API}/tasks/{task_id}?ticket={ticket}")
+        is_problem(answer, 401, "unauthenticated", "ticket")
