@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Awaitable
 from pathlib import Path
 
 import pytest
 
 from tests.acceptance.processes import ROOT, ask, server
+from tests.holdsite.client import Connection
 from tests.places import newcomers_environment
-from tests.support import free_port
+from tests.support import aeventually, free_port
 
 COMMANDS = {
     "daphne": ["manage.py", "serve", "--host", "127.0.0.1", "--port"],
@@ -114,8 +116,6 @@ async def test_a_servers_own_log_has_no_ticket(
 
 async def test_what_the_server_itself_answers_has_security_headers(database_url: str) -> None:
     """A request that is none, and a line that is too long."""
-    from tests.holdsite.client import Connection
-
     with server("daphne", database_url) as (port, _):
         for raw in (b"nonsense\r\n\r\n", b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\n\r\n"):
             connection = await Connection.open(port)
@@ -125,3 +125,31 @@ async def test_what_the_server_itself_answers_has_security_headers(database_url:
             assert answer.headers["x-content-type-options"] == "nosniff"
             assert "default-src 'none'" in answer.headers["content-security-policy"]
             connection.hang_up()
+
+
+async def test_a_revocation_reaches_every_process(database_url: str) -> None:
+    """Each had seen the token, and would believe it for a minute."""
+    made = start(["manage.py", "createtoken", "--owner", "alice"], database_url)
+    assert made.returncode == 0, made.stderr
+    token = made.stdout.strip()
+    assert token not in made.stderr
+
+    async def status(port: int) -> int:
+        connection = await Connection.open(port)
+        try:
+            await connection.ask("/api/v1/tasks", extra=f"Authorization: Bearer {token}\r\n")
+            return (await connection.answer()).status
+        finally:
+            connection.hang_up()
+
+    with server("daphne", database_url) as (one, _), server("uvicorn", database_url) as (other, _):
+        for port in (one, other):
+            assert await status(port) == 200
+        done = start(["manage.py", "revoketoken", token], database_url)
+        assert done.returncode == 0, done.stderr
+        for port in (one, other):
+            await aeventually(lambda port=port: _is(401, status(port)))
+
+
+async def _is(wanted: int, asked: Awaitable[int]) -> bool:
+    return await asked == wanted
