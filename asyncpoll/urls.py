@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
 from tasks_app.api.health import healthz, readyz
 from tasks_app.api.urls import not_found
 
-# The API's address without its slash is not redirected, but answered like every other that leads nowhere.
+# What leads nowhere below api is a problem document as well, the API's address without its slash included.
 health_patterns = (
-    [path("healthz", healthz), path("readyz", readyz), path("api/v1", not_found)],
+    [path("healthz", healthz), path("readyz", readyz), re_path(r"^api(?:/|$)", not_found)],
     "asyncpoll",
 )
 

@@ -25,7 +25,7 @@ class Watched:
 class Bundle(Alarm):
     """Several tasks whose client knows a version of each. Wakes when it has what `until` asks for."""
 
-    __slots__ = ("_enough", "cause", "owner", "since", "tasks", "unread")
+    __slots__ = ("_enough", "_missing", "_moved", "cause", "owner", "since", "tasks", "unread")
 
     def __init__(self, known: Mapping[UUID, int], owner: str | None, since: int) -> None:
         super().__init__()
@@ -34,6 +34,7 @@ class Bundle(Alarm):
         self.since = since
         self.unread: set[UUID] = set()
         self.cause: Cause | None = None
+        self._moved = self._missing = 0
         self._enough: Callable[[], bool] = self.has_news
 
     def remember(self, row: Snapshot) -> None:
@@ -46,17 +47,17 @@ class Bundle(Alarm):
             self.lose(row.id)
             return
         watched = self.tasks[row.id]
-        if not watched.moved and is_news(row, watched.row, watched.known):
-            watched.moved = True
+        is_first_news = not watched.moved and is_news(row, watched.row, watched.known)
+        if is_first_news:
             self.cause = cause
-        watched.row, watched.lost = row, False
+        watched.row = row
+        self._mark(watched, moved=watched.moved or is_first_news, lost=False)
         self._note(row.id)
 
     def lose(self, task_id: UUID) -> None:
         """Take note that there is no such task, or that it is somebody else's: the two can't be told apart."""
         watched = self.tasks[task_id]
-        watched.lost = True
-        watched.moved = watched.row is not None
+        self._mark(watched, moved=watched.row is not None, lost=True)
         self._note(task_id)
 
     async def until(self, enough: Callable[[], bool], within: float) -> Wake:
@@ -69,17 +70,21 @@ class Bundle(Alarm):
 
     def has_news(self) -> bool:
         """Has a task moved, or is there none left that could?"""
-        return any(watched.moved for watched in self.tasks.values()) or all(
-            watched.lost for watched in self.tasks.values()
-        )
+        return self._moved > 0 or self._missing == len(self.tasks)
 
     def is_settled(self) -> bool:
         """Is there no task left that could move?"""
-        return all(watched.moved or watched.lost for watched in self.tasks.values())
+        return self._moved + self._missing == len(self.tasks)
 
     def is_read(self) -> bool:
         """Was everything read that had to be?"""
         return not self.unread
+
+    def _mark(self, watched: Watched, *, moved: bool, lost: bool) -> None:
+        # Counted, as each row of a sweep asks whether it is enough.
+        self._moved += moved - watched.moved
+        self._missing += (lost and not moved) - (watched.lost and not watched.moved)
+        watched.moved, watched.lost = moved, lost
 
     def _note(self, task_id: UUID) -> None:
         self.unread.discard(task_id)
