@@ -38,25 +38,27 @@ class Proxy:
 
     def stall(self) -> None:
         """From now on nothing is forwarded on the present connections; their bytes are still acknowledged."""
+        self._state = "silent"
         self._run(self._each("stall"))
 
     def blackhole(self) -> None:
         """From now on the present connections lose every packet. New ones work."""
+        self._state = "silent"
         self._run(self._each("blackhole"))
 
     def cut(self) -> None:
         """The present connections are blackholed, and new ones get no answer."""
-        self._state = "cut"
         self.blackhole()
+        self._state = "cut"
 
     def mend(self) -> None:
-        """New connections work; the present ones are closed."""
-        self._state = "open"
-        self._run(self._each("close"))
+        """New connections work; the present ones are closed, unless nothing was wrong."""
+        if self._state != "open":
+            self._state = "open"
+            self._run(self._each("close"))
 
     def close(self) -> None:
         """End everything."""
-        self.mend()
         self._run(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
 
@@ -65,6 +67,7 @@ class Proxy:
 
     async def _end(self) -> None:
         self._server.close()
+        await self._each("close")
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()

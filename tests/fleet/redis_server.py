@@ -69,14 +69,9 @@ class RedisServer:
         """Connections, other than this question's."""
         return self.ask("CLIENT", "LIST").count("id=") - 1
 
-    def cut_off(self) -> int:
-        """Clients that were disconnected because they did not read fast enough."""
-        line = next(
-            line
-            for line in self.ask("INFO", "stats").splitlines()
-            if line.startswith("client_output_buffer_limit_disconnections:")
-        )
-        return int(line.partition(":")[2])
+    def subscribers(self) -> int:
+        """Those of them that listen."""
+        return self.ask("CLIENT", "LIST", "TYPE", "pubsub").count("id=")
 
     def _answers(self) -> bool:
         with suppress(OSError):

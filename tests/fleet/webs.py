@@ -84,10 +84,15 @@ class Web:
         self.process.kill()
         self.process.wait()
 
+    def mend(self) -> None:
+        """Undo whatever a test has done to it."""
+        self.signal(signal.SIGCONT)
+        self.redis.mend()
+        self.listening.mend()
+
     def close(self) -> None:
         """End it and its proxies."""
         if self.process.poll() is None:
-            self.signal(signal.SIGCONT)
             self.kill()
         self.redis.close()
         self.listening.close()

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from channels.layers import InMemoryChannelLayer
 from channels_redis.core import RedisChannelLayer
+from redis.exceptions import RedisError
 
 from asyncpoll.contract import Outcome, Status
 from tasks_app.hold.waiting import Wait, wait
@@ -119,6 +120,31 @@ async def test_thirty_rebuilds_leave_no_task_no_socket_and_no_client(redis):
     await aeventually(lambda: owned() == before)
     await link.stop()
     await layer.flush()
+
+
+async def test_a_server_that_is_away_is_tried_again_without_leaving_anything(tmp_path):
+    """However long: each try drops what the one before it began."""
+    away = RedisServer(tmp_path)
+    layer = RedisLayer(hosts=[f"redis://127.0.0.1:{away.port}"])
+    link = Link(layer, hub(), identify)
+
+    async def fails():
+        with pytest.raises(RedisError):
+            await link._rebuild()
+        assert not link.is_joined
+
+    await fails()
+    before = len(asyncio.all_tasks())
+    for _ in range(30):
+        await fails()
+    assert len(asyncio.all_tasks()) <= before
+    assert len(layer._get_layer().channels) <= 1
+    away.start()
+    await link._rebuild()
+    await heard(layer, link, 1)
+    await link.stop()
+    await layer.flush()
+    away.kill()
 
 
 async def test_a_receive_task_that_died_of_an_error_does_not_outlive_a_rebuild(redis):
