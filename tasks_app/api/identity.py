@@ -64,8 +64,7 @@ async def identify(request: HttpRequest) -> Identity:
     """The identity behind a request. Raises ProblemRaised with 401 where there is none."""
     tickets = values(request, "ticket")
     if tickets:
-        # Read, and gone: an error report prints the request.
-        request.META["QUERY_STRING"] = without_ticket(request.META["QUERY_STRING"])
+        _hide_ticket(request)
         return _from_ticket(tickets)
     bearer = await read_bearer(request)
     if bearer is not None:
@@ -163,6 +162,13 @@ class _TicketStanding:
 
     async def renew(self) -> Identity | None:
         return None
+
+
+def _hide_ticket(request: HttpRequest) -> None:
+    """It was read; from now on it is for nobody to print."""
+    query = request.META["QUERY_STRING"] = without_ticket(request.META["QUERY_STRING"])
+    if (scope := getattr(request, "scope", None)) is not None:
+        scope["query_string"] = query.encode("latin1", "replace")
 
 
 def _from_ticket(tickets: list[str]) -> Identity:

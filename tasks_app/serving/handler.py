@@ -9,6 +9,7 @@ from django.core.handlers.asgi import ASGIHandler
 
 from tasks_app import conf
 from tasks_app.observers import logs
+from tasks_app.redaction import without_ticket
 from tasks_app.serving.lean import LeanHandler, lean_match
 from tasks_app.serving.lifespan import Lifespan
 from tasks_app.serving.proxies import networks, with_client
@@ -47,9 +48,10 @@ class AsyncpollHandler(ASGIHandler):
             await send({"type": "websocket.close"})
             return
         if scope["type"] == "http":
-            scope = with_client(scope)
+            servers, scope = scope, with_client(scope)
             match = lean_match(scope)
             if match is not None:
+                scope = _hiding_ticket(servers, scope)
                 await self._lean.answer(match, scope, receive, send)
                 return
             send = self._closing_while_draining(scope, send)
@@ -66,6 +68,17 @@ class AsyncpollHandler(ASGIHandler):
             await send(message)
 
         return send_and_close
+
+
+def _hiding_ticket(servers: dict[str, Any], scope: dict[str, Any]) -> dict[str, Any]:
+    """`scope`, for a request that has a ticket; in the server's own, which its access log prints, that is hidden."""
+    query = servers.get("query_string", b"")
+    hidden = without_ticket(query.decode("latin1")).encode("latin1")
+    if hidden == query:
+        return scope
+    scope = {**scope}
+    servers["query_string"] = hidden
+    return scope
 
 
 def _closing(headers: Any) -> list[tuple[bytes, bytes]]:

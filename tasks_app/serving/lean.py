@@ -22,7 +22,6 @@ from django.utils.module_loading import import_string
 
 from tasks_app import conf
 from tasks_app.prepared import PreparedResponse
-from tasks_app.redaction import without_ticket
 from tasks_app.serving.body import BodyTooLarge, read_body
 from tasks_app.serving.cors import share
 from tasks_app.serving.presence import Presence
@@ -95,10 +94,6 @@ class LeanHandler(ASGIHandler):
             request = await self._read_request(scope, receive)
         except RequestAborted:
             return
-        # The request has it; the access log of the server in front of us reads it here.
-        if scope["query_string"]:
-            query = scope["query_string"].decode("latin1")
-            scope["query_string"] = without_ticket(query).encode("latin1")
         if isinstance(request, Refusal):
             await self._send(request.response(), scope, send)
             return

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.processes import ROOT, ask, server
+from tests.acceptance.processes import ROOT, server
 from tests.holdsite.client import Connection
 from tests.places import newcomers_environment
 from tests.support import aeventually, free_port
@@ -99,15 +99,19 @@ def test_a_deployment_by_the_environment_has_nothing_to_warn_of(tmp_path: Path) 
     assert "no issues (0 silenced)" in done.stdout
 
 
+@pytest.mark.parametrize("proxies", ["", "127.0.0.1"])
 @pytest.mark.parametrize("kind", ["daphne", "uvicorn"])
 async def test_a_servers_own_log_has_no_ticket(
-    kind: str, database_url: str, capfd: pytest.CaptureFixture[str]
+    kind: str, proxies: str, database_url: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Access logs print addresses with their query."""
-    application = {"access_log": "1"} if kind == "uvicorn" else {}
-    with server(kind, database_url, **application) as (port, _):
+    """Access logs print addresses with their query; also of a request that a proxy has passed on."""
+    more = {"access_log": "1"} if kind == "uvicorn" else {}
+    with server(kind, database_url, **more, ASYNCPOLL_TRUSTED_PROXIES=proxies) as (port, _):
         for path in ("/api/v1/tasks/x?ticket=s3cr3t&a=1", "/api/v1/nope?a=2&%74icket=s3cr3t"):
-            await ask(port, path)
+            connection = await Connection.open(port)
+            await connection.ask(path, extra="X-Forwarded-For: 192.0.2.7\r\n")
+            await connection.answer()
+            connection.hang_up()
     said = "".join(capfd.readouterr())
     assert "s3cr3t" not in said
     if kind == "uvicorn":
