@@ -6,7 +6,9 @@ from collections import Counter
 from enum import Enum, auto
 
 from tasks_app import conf
+from tasks_app.errors import TooManyHeld
 from tasks_app.events import emit
+from tasks_app.hold.window import Window, grant
 from tasks_app.wakeup.service import running_service
 from tasks_app.wakeup.topic import Wake
 
@@ -108,3 +110,11 @@ class Inside:
 
 
 admission = Admission()
+
+
+def granted(verdict: Verdict, asked_seconds: float) -> Window:
+    """The hold that a verdict leaves of what was asked for. Raises TooManyHeld where there is room for no answer at all."""
+    if verdict is Verdict.REFUSE:
+        raise TooManyHeld("This process answers as many requests as it can; try again later.")
+    wanted = asked_seconds if verdict is Verdict.HOLD else 0.0
+    return grant(wanted, conf.current().MAX_HOLD_SECONDS)

@@ -9,11 +9,11 @@ from uuid import UUID
 
 from asyncpoll.contract import Outcome
 from tasks_app import conf
-from tasks_app.errors import StoreUnavailable, TooManyHeld
+from tasks_app.errors import StoreUnavailable
 from tasks_app.events import emit
-from tasks_app.hold.admission import Verdict, admission
+from tasks_app.hold.admission import Verdict, admission, granted
 from tasks_app.hold.waiting import FIRST_READ_SECONDS, LAST_READ_SECONDS
-from tasks_app.hold.window import Window, backoff_ms, grant
+from tasks_app.hold.window import Window, backoff_ms
 from tasks_app.owned import owned
 from tasks_app.store import Snapshot
 from tasks_app.wakeup.bundle import Bundle
@@ -70,10 +70,7 @@ async def wait_for_bundle(asked: BundleAsked) -> BundleAnswer:
     """Wait until some of the tasks move, then linger for more. Raises TooManyHeld, StoreUnavailable."""
     service = await current_service()
     with admission.enter(asked.account, asked.asked_seconds > 0) as verdict:
-        if verdict is Verdict.REFUSE:
-            raise TooManyHeld("This process answers as many requests as it can; try again later.")
-        wanted = asked.asked_seconds if verdict is Verdict.HOLD else 0.0
-        window = grant(wanted, conf.current().MAX_HOLD_SECONDS)
+        window = granted(verdict, asked.asked_seconds)
         started = time.monotonic()
         bundle = service.hub.join_many(asked.known, asked.owner)
         try:

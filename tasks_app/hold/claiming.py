@@ -11,10 +11,9 @@ from asyncpoll.contract import ClaimOutcome
 from tasks_app import conf, store
 from tasks_app.claiming.claim import take
 from tasks_app.claiming.turns import Turns
-from tasks_app.errors import TooManyHeld
 from tasks_app.events import emit
-from tasks_app.hold.admission import Verdict, admission
-from tasks_app.hold.window import Window, grant
+from tasks_app.hold.admission import Verdict, admission, granted
+from tasks_app.hold.window import Window
 from tasks_app.owned import owned
 from tasks_app.store import Leased
 from tasks_app.store.pool import Pool
@@ -71,10 +70,7 @@ async def claim(asked: ClaimAsked) -> ClaimAnswer:
     """Claim as `asked` says, held until there is work. Raises TooManyHeld or StoreUnavailable."""
     service = await current_service()
     with admission.enter(asked.owner or "", asked.asked_seconds > 0) as verdict:
-        if verdict is Verdict.REFUSE:
-            raise TooManyHeld("This process answers as many requests as it can; try again later.")
-        wanted = asked.asked_seconds if verdict is Verdict.HOLD else 0.0
-        window = grant(wanted, conf.current().MAX_HOLD_SECONDS)
+        window = granted(verdict, asked.asked_seconds)
         started = time.monotonic()
         taken, why = await _hold(service, asked, window, verdict)
     answer = ClaimAnswer(taken, _outcome(taken, why, verdict), window, time.monotonic() - started)

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from asyncpoll.contract import Outcome
-from tasks_app import conf
-from tasks_app.errors import StoreUnavailable, TaskGone, TaskNotFound, TooManyHeld
+from tasks_app.errors import StoreUnavailable, TaskGone, TaskNotFound
 from tasks_app.events import emit
-from tasks_app.hold.admission import Verdict, admission
-from tasks_app.hold.window import Window, backoff_ms, grant
+from tasks_app.hold.admission import Verdict, admission, granted
+from tasks_app.hold.window import Window, backoff_ms
 from tasks_app.owned import owned
 from tasks_app.store import Snapshot
 from tasks_app.wakeup.reader import Cause
@@ -58,10 +57,7 @@ async def wait(asked: Wait) -> Answer:
     # Whoever comes with a ticket has no owner here, and must not share one limit with all that do.
     account = str(asked.task_id) if asked.owner is None else asked.owner
     with admission.enter(account, asked.asked_seconds > 0) as verdict:
-        if verdict is Verdict.REFUSE:
-            raise TooManyHeld("This process answers as many requests as it can; try again later.")
-        wanted = asked.asked_seconds if verdict is Verdict.HOLD else 0.0
-        window = grant(wanted, conf.current().MAX_HOLD_SECONDS)
+        window = granted(verdict, asked.asked_seconds)
         started = time.monotonic()
         waiter = service.hub.join(
             asked.task_id, None if asked.until_terminal else asked.known, asked.owner

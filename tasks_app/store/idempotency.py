@@ -8,6 +8,9 @@ from uuid import UUID
 from tasks_app.store.call import Call
 
 KEY_SECONDS = 86_400.0
+# A transaction that stores a task takes a few milliseconds; one that takes longer than this belongs to a process that
+# is frozen or cut off.
+PATIENCE_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +24,17 @@ class Kept:
 def keep_key(key: UUID, request: UUID, task_id: UUID) -> Call[Kept]:
     """Let `key` stand for a task that the same transaction stores; gives what it stands for already, where it lives.
 
-    Waits for others that came with the key and have not committed yet.
+    Waits for another that came with the key and has not committed yet, and fails if that takes longer than a second.
     """
     return Call(
         "keep_key",
-        {"key": key, "request": request, "task": task_id, "live": KEY_SECONDS},
+        {
+            "key": key,
+            "request": request,
+            "task": task_id,
+            "live": KEY_SECONDS,
+            "patience": f"{PATIENCE_MS}ms",
+        },
         lambda rows: Kept(rows[0][0], rows[0][1]),
     )
 

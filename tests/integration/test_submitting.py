@@ -145,6 +145,22 @@ class TestIdempotencyKeys:
         assert len({answer.json()["task_id"] for answer in answers}) == 1
         assert await count_tasks() == 2
 
+    async def test_a_first_that_never_ends_takes_nobody_along(self, client, service):
+        """503 for those with its key, who try again; the connections they wait on are for everybody."""
+        await submit(client, key="k")
+        kept = await IdempotencyKey.objects.aget()
+        await IdempotencyKey.objects.all().adelete()
+        async with await psycopg.AsyncConnection.connect(**dsn.parameters("test")) as frozen:
+            call = keep_key(kept.id, kept.request, new_task_id())
+            await frozen.execute(call.sql_bytes, call.params)
+            others = await asyncio.gather(*(submit(client, key="k") for _ in range(8)))
+            assert (await submit(client, key="another")).status_code == 202
+            await frozen.rollback()
+        for other in others:
+            is_problem(other, 503, "unavailable")
+            assert other.headers["retry-after"] == "2"
+        assert (await submit(client, key="k")).status_code == 202
+
     async def test_a_key_whose_task_was_deleted_makes_no_other(self, client):
         """410: run twice would be worse."""
         task_id = (await submit(client, key="k")).json()["task_id"]
