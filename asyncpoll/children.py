@@ -23,6 +23,7 @@ class End:
 
     pid: int
     code: int
+    was_up: bool
     lived_seconds: float
     deaths: int
     pause_seconds: float
@@ -86,11 +87,11 @@ class Child:
         deaths = 0
         while True:
             began = loop.time()
-            process = await self._until_ended()
+            process, was_up = await self._until_ended()
             lived = loop.time() - began
             deaths = 1 if lived >= SETTLED_SECONDS else deaths + 1
             pause = restart_delay(deaths, self.first_pause_seconds, self.longest_pause_seconds)
-            self.died(End(process.pid, process.returncode or 0, lived, deaths, pause))
+            self.died(End(process.pid, process.returncode or 0, was_up, lived, deaths, pause))
             await asyncio.sleep(pause)
 
     async def replace(self) -> bool:
@@ -113,19 +114,27 @@ class Child:
         """Stop whatever runs; kill what is left after `stop_seconds`."""
         await asyncio.gather(*map(self._end, list(self.processes)))
 
-    async def _until_ended(self) -> Process:
-        self._current = await self._launch()
-        if not await self.is_up(self._current):
-            await self._current.wait()
+    async def _until_ended(self) -> tuple[Process, bool]:
+        """The process whose end is one, not a replacement; and if it was up."""
+        process, was_up = await self._next()
         while True:
-            process = self._current
             await process.wait()
             # Whoever is being replaced may die; that its successor can't start is what makes it a death.
             async with self._changing:
                 if process is self._current:
                     await self.clean_up(process)
                     self._forget(process)
-                    return process
+                    return process, was_up
+                assert self._current is not None
+                process, was_up = self._current, True
+
+    async def _next(self) -> tuple[Process, bool]:
+        """A new process, unless a dead one has been replaced meanwhile; and if it came up."""
+        async with self._changing:
+            if self._current in self.processes:
+                return self._current, True
+            self._current = process = await self._launch()
+        return process, await self.is_up(process)
 
     async def _launch(self) -> Process:
         process = await self.start()

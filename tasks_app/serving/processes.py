@@ -149,7 +149,6 @@ class _Slot(children.Child):
         served = False
         with suppress(ConnectionError):
             served = await asyncio.get_running_loop().sock_recv(self._leashes[process], 1) == READY
-        self._failures = 0 if served else self._failures + 1
         if served:
             self._note_ready(self.number)
         return served
@@ -157,6 +156,7 @@ class _Slot(children.Child):
     def died(self, end: children.End) -> None:
         """Tell; give up when none has come to serve for several times."""
         emit("server.died", slot=self.number, process=end.pid, exit_code=end.code)
+        self._failures = 0 if end.was_up else self._failures + 1
         if self._failures >= _MOST_FAILURES:
             raise ConfigurationError(
                 f"A serving process could not start {self._failures} times in a row; "
