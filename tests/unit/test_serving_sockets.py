@@ -79,3 +79,24 @@ def test_a_privileged_port_is_named_with_the_remedy() -> None:
     )
     other = sockets._why_not("127.0.0.1", 80, OSError(errno.EMFILE, "Too many open files"))
     assert "Too many open files" in other
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux filters sockets")
+def test_who_comes_after_the_others_were_turned_away_is_not_connected() -> None:
+    """Those in the queue are accepted, nobody joins them, and nobody is reset when the socket closes."""
+    with listen("127.0.0.1", 0) as listener:
+        address = listener.getsockname()
+        with socket.create_connection(address) as first:
+            assert sockets.turn_away(listener)
+            with pytest.raises(TimeoutError):
+                socket.create_connection(address, timeout=0.3)
+            accepted, _ = listener.accept()
+            listener.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                listener.accept()
+            listener.close()
+            with accepted:
+                first.sendall(b"still there")
+                assert accepted.recv(100) == b"still there"
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(address)
