@@ -181,8 +181,8 @@ async def test_a_leader_that_reaches_postgres_but_not_redis_makes_room(fleet):
     """It does not hear its own beat, and does not try again before its layer is back."""
     leader = await fleet.webs.leader()
     async with fleet.stream() as lateness:
-        leader.redis.cut()
-        await leader.logs("makes room for another")
+        async with Webs([leader]).log("makes room for another"):
+            leader.redis.cut()
         await leader.shows(code=200, bridge="standby", link="down", layer="down")
         await fleet.but(leader).leader()
         await lateness.goes_on(fleet.webs)
@@ -210,8 +210,8 @@ async def test_a_leaders_listening_connection_that_goes_silent_is_replaced(fleet
     """Everything else works meanwhile. Its old session is half open, and ended so that the lock is free."""
     leader = await fleet.webs.leader()
     async with fleet.stream() as lateness:
-        getattr(leader.listening, fault)()
-        await leader.logs("listener heard nothing for")
+        async with fleet.webs.log("This process relays wake-ups for all"):
+            getattr(leader.listening, fault)()
         await fleet.webs.leader()
         await lateness.goes_on(fleet.webs)
     lateness.keeps_the_promise()
@@ -225,7 +225,7 @@ async def test_a_redis_connection_that_goes_silent_is_replaced(fleet, fault):
     deaf = fleet.but(await fleet.webs.leader())[0]
     async with fleet.stream() as lateness:
         getattr(deaf.redis, fault)()
-        await deaf.logs("The channel layer was joined anew")
+        await deaf.shows(link="down")
         await fleet.webs.leader()
         await lateness.goes_on(fleet.webs)
     lateness.keeps_the_promise()

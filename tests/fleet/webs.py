@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +72,9 @@ class Web:
         """Wait until `readyz` says so."""
         await aeventually(lambda: self.says(**facts))
 
-    async def logs(self, words: str) -> None:
-        """Wait until it logs a line with these words."""
-        told = self._log.stat().st_size
-        await aeventually(lambda: words in self._log.read_bytes()[told:].decode())
+    def logged(self) -> str:
+        """What it has logged since it was first started."""
+        return self._log.read_text()
 
     def signal(self, number: int) -> None:
         """Send a signal."""
@@ -106,6 +107,13 @@ class Webs(list[Web]):
         await aeventually(self.are_well, WELL_SECONDS)
         leading = [web for web in self if await web.says(bridge="leader")]
         return leading[0]
+
+    @asynccontextmanager
+    async def log(self, words: str) -> AsyncIterator[None]:
+        """At the end of the block, wait until one of them has logged these words since its beginning."""
+        before = [web.logged().count(words) for web in self]
+        yield
+        await aeventually(lambda: [web.logged().count(words) for web in self] != before)
 
     async def are_well(self) -> bool:
         """Exactly one leads, everybody hears it, and the layer works for all."""
