@@ -65,7 +65,11 @@ def _respond(payload: Any, status: int, media_type: str, headers: dict[str, str]
     body = b"" if payload is None else orjson.dumps(payload, option=orjson.OPT_UTC_Z)
     response = HttpResponse(body, status=status, content_type=media_type)
     response.headers["Cache-Control"] = "no-store"
-    response.headers["Content-Length"] = str(len(body))
+    if payload is None:
+        # Of a 304, these would be said of what it does not send again.
+        del response.headers["Content-Type"]
+    else:
+        response.headers["Content-Length"] = str(len(body))
     for name, value in security_headers().items():
         response.headers[name] = value
     for name, value in headers.items():

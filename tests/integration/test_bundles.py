@@ -343,6 +343,7 @@ class TestProblems:
         body = await request
         assert [(p["task"], p["status"]) for p in body["problems"]] == [(str(deleted), 410)]
         assert (body["tasks"], body["should_continue_polling"]) == ([], True)
+        assert body["hold_duration_ms"] < body["hold_granted_ms"], "it did not run out"
         later = await poll(client, kept, deleted)
         assert [problem["status"] for problem in later["problems"]] == [404]
 
