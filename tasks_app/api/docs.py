@@ -9,8 +9,10 @@ from django.http import HttpRequest, HttpResponse
 
 from asyncpoll.contract import JSON_MEDIA_TYPE, Problem
 from tasks_app.api.guard import api_view
+from tasks_app.api.identity import identify
 from tasks_app.api.openapi import document
-from tasks_app.api.responses import problem
+from tasks_app.api.responses import ProblemRaised, problem
+from tasks_app.errors import TasksError
 from tasks_app.headers import security_headers
 
 _FOLDER = Path(__file__).parent / "assets"
@@ -30,9 +32,17 @@ _PAGE = "text/html; charset=utf-8"
 
 @api_view("GET", "HEAD")
 async def openapi(request: HttpRequest) -> HttpResponse:
-    """GET …/openapi.json."""
+    """GET …/openapi.json: for everybody, with the names of tasks for those who may submit them."""
     mounted_at = request.path.removesuffix("/openapi.json") or "/"
-    return _file(document(mounted_at), JSON_MEDIA_TYPE, "no-cache")
+    body = document(mounted_at, await _may_submit(request))
+    return _file(body, JSON_MEDIA_TYPE, "no-store")
+
+
+async def _may_submit(request: HttpRequest) -> bool:
+    try:
+        return "submit" in (await identify(request)).scopes
+    except (ProblemRaised, TasksError):
+        return False
 
 
 @api_view("GET", "HEAD")

@@ -65,8 +65,15 @@ def test_the_words_are_those_of_the_contract(described):
     schemas = described["components"]["schemas"]
     assert schemas["Outcome"]["enum"] == list(Outcome)
     assert schemas["Problem"]["properties"]["type"]["enum"] == list(Problem)
-    assert "sample.add" in schemas["Submission"]["properties"]["task"]["enum"]
-    assert "api.hidden" not in schemas["Submission"]["properties"]["task"]["enum"]
+
+
+def test_the_names_of_tasks_are_for_those_who_may_submit_them(described):
+    """And only of those that are exposed."""
+    assert "enum" not in described["components"]["schemas"]["Submission"]["properties"]["task"]
+    told = orjson.loads(document("/api/v1", for_submitters=True))
+    names = told["components"]["schemas"]["Submission"]["properties"]["task"]["enum"]
+    assert "sample.add" in names
+    assert "sample.other_queue" not in names
 
 
 def test_names_and_the_way_to_say_who_asks_are_given(described):
@@ -81,9 +88,10 @@ def test_names_and_the_way_to_say_who_asks_are_given(described):
     assert all(issubclass(o.body, BaseModel) for o in OPERATIONS if o.body)
 
 
-async def test_it_is_served_wherever_the_api_is_mounted():
-    """Its server is the path that it came from."""
-    answer = await openapi(RequestFactory().get("/over/there/openapi.json"))
+async def test_it_is_served_wherever_the_api_is_mounted(settings):
+    """Its server is the path that it came from; nobody has to say who asks, and is told the less."""
+    answer = await openapi(RequestFactory().get("/over/there/openapi.json", HTTP_HOST="elsewhere"))
+    assert "sample.add" not in answer.content.decode()
     assert answer.headers["Content-Type"] == "application/json"
     assert orjson.loads(answer.content)["servers"] == [{"url": "/over/there"}]
 

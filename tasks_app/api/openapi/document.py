@@ -35,8 +35,11 @@ _SCHEMES = {
 
 
 @lru_cache(maxsize=16)
-def document(mounted_at: str) -> bytes:
-    """OpenAPI 3.1, as JSON. `mounted_at` is the path that all others are below."""
+def document(mounted_at: str, for_submitters: bool = False) -> bytes:
+    """OpenAPI 3.1, as JSON. `mounted_at` is the path that all others are below.
+
+    `for_submitters`: with the names of the tasks that can be submitted, which are not everybody's business.
+    """
     return orjson.dumps(
         {
             "openapi": "3.1.0",
@@ -44,7 +47,7 @@ def document(mounted_at: str) -> bytes:
             "servers": [{"url": mounted_at}],
             "paths": _paths(),
             "components": {
-                "schemas": SHAPES | _bodies(),
+                "schemas": SHAPES | _bodies(for_submitters),
                 "responses": _problems(),
                 "securitySchemes": _SCHEMES,
             },
@@ -123,18 +126,19 @@ def _problem(status: int) -> dict[str, Any]:
     return described
 
 
-def _bodies() -> dict[str, Shape]:
+def _bodies(for_submitters: bool) -> dict[str, Shape]:
     """The models that bodies are checked against, with what they refer to."""
     shapes: dict[str, Shape] = {}
     for operation in OPERATIONS:
         if operation.body is not None:
             shapes |= _body(operation.body)
+    if for_submitters:
+        names = [task.name for task in catalogue.known() if task.expose]
+        submission = shapes[Submission.__name__]["properties"]
+        submission["task"] = words(names, "A task that can be submitted.")
     return shapes
 
 
 def _body(model: type[BaseModel]) -> dict[str, Shape]:
     schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-    if model is Submission:
-        names = [task.name for task in catalogue.known() if task.expose]
-        schema["properties"]["task"] = words(names, "A task that can be submitted.")
     return {**schema.pop("$defs", {}), model.__name__: schema}
