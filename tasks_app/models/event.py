@@ -18,10 +18,10 @@ class TaskEvent(models.Model):
 
     pk = models.CompositePrimaryKey("task_id", "version")
     task_id = models.UUIDField()
-    version = models.PositiveIntegerField()
+    version = models.IntegerField()
     kind = models.CharField(max_length=20, choices=EventKind.choices)
     at = models.DateTimeField()
-    attempt = models.PositiveIntegerField(default=0)
+    attempt = models.IntegerField(default=0)
     worker = models.UUIDField(null=True, blank=True, help_text="Who started the attempt.")
     progress = models.FloatField(null=True, blank=True)
     message = models.TextField(blank=True, default="")

@@ -34,7 +34,7 @@ async def edit(task_id: UUID, column: str, value: Any) -> None:
 async def test_a_moment_that_cannot_be_read_back_is_refused(column: str, value: str) -> None:
     """Before it can fail the reading of all the rows that are read with it."""
     handle = await sample_tasks.add.aenqueue(1)
-    with pytest.raises(psycopg.errors.CheckViolation, match="asyncpoll_moments_readable"):
+    with pytest.raises(psycopg.errors.CheckViolation, match="asyncpoll_values_sound"):
         await edit(handle.id, column, value)
 
 
@@ -42,7 +42,7 @@ async def test_a_moment_that_cannot_be_read_back_is_refused(column: str, value: 
 async def test_a_time_limit_that_is_none_is_refused(value: str) -> None:
     """A heartbeat adds it to a moment, for all the tasks of a worker at once."""
     handle = await sample_tasks.add.aenqueue(1)
-    with pytest.raises(psycopg.errors.CheckViolation, match="asyncpoll_timeout_bounds"):
+    with pytest.raises(psycopg.errors.CheckViolation, match="asyncpoll_values_sound"):
         await edit(handle.id, "timeout_seconds", value)
 
 
