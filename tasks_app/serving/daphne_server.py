@@ -15,9 +15,9 @@ from twisted.internet import defer, reactor
 from twisted.python.failure import Failure
 from twisted.web import http
 
+from tasks_app.collector import calm_collector
 from tasks_app.serving.body import ARRIVAL_SECONDS
 from tasks_app.serving.channel import Channel
-from tasks_app.serving.collector import calm_collector
 from tasks_app.serving.problems import TOO_SLOW
 from tasks_app.serving.sockets import BACKLOG, turn_away
 from tasks_app.serving.wiring import Wiring

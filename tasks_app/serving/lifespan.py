@@ -8,8 +8,8 @@ import threading
 from types import FrameType
 from typing import Any
 
+from tasks_app.collector import calm_collector
 from tasks_app.errors import ConfigurationError
-from tasks_app.serving.collector import calm_collector
 from tasks_app.serving.wiring import Drainable, Wiring
 
 # Between answering the held requests and letting the server stop: its clients need that long to read and go.

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from tasks_app import catalogue
+from tasks_app.collector import calm_collector
 from tasks_app.store.pool import Pool
 from tasks_app.worker.process import Options, Upkeep, Worker
 from tasks_app.worker.supervisor import ParentWatch
@@ -24,6 +25,7 @@ _THREADS_SECONDS = 1.0
 def run_worker(options: Options, make_upkeep: Callable[[Pool], Upkeep]) -> None:
     """Be a worker process until SIGTERM or SIGINT; a second signal hurries."""
     catalogue.discover()
+    calm_collector()
     asyncio.run(_work(options, make_upkeep))
 
 
