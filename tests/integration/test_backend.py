@@ -206,7 +206,7 @@ def seen_by_others() -> int:
 UNKNOWN = ["123", "", "x" * 5000, "a\x00b", "\ud800", str(uuid4()), 123, None, b"123", ["x"]]
 
 
-@pytest.mark.parametrize("result_id", UNKNOWN)
+@pytest.mark.parametrize("result_id", UNKNOWN, ids=lambda _: "id")
 def test_unknown_and_malformed_ids_cant_be_told_apart(result_id):
     """Both do not exist."""
     with pytest.raises(TaskResultDoesNotExist):
@@ -215,7 +215,7 @@ def test_unknown_and_malformed_ids_cant_be_told_apart(result_id):
         framework_tasks.echo.get_result(result_id)
 
 
-@pytest.mark.parametrize("result_id", UNKNOWN)
+@pytest.mark.parametrize("result_id", UNKNOWN, ids=lambda _: "id")
 async def test_unknown_and_malformed_ids_do_not_exist_for_async_code_either(result_id, pool_closed):
     """Both do not exist."""
     with pytest.raises(TaskResultDoesNotExist):

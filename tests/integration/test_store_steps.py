@@ -85,7 +85,9 @@ def test_a_result_comes_back_as_it_went_in(value):
 
 
 @pytest.mark.parametrize(
-    ("worker", "attempt"), [(uuid.uuid4(), 1), (WORKER, 2), (WORKER, 0)], ids=str
+    ("worker", "attempt"),
+    [(uuid.uuid4(), 1), (WORKER, 2), (WORKER, 0)],
+    ids=["another's", "later", "earlier"],
 )
 def test_a_step_that_is_fenced_off_leaves_no_record(worker, attempt):
     """Another worker's, or another attempt's."""

@@ -42,7 +42,9 @@ async def declared(a: int) -> int:
 
 
 @pytest.mark.parametrize(
-    "func", [aadd, add, partial(aadd, b=1), lambda a: aadd(a), declared], ids=repr
+    "func",
+    [aadd, add, partial(aadd, b=1), lambda a: aadd(a), declared],
+    ids=["async", "sync", "partial", "lambda", "task"],
 )
 async def test_coroutine_functions_and_functions_and_what_wraps_them_are_called(book, func):
     """However they show what they are."""
