@@ -9,6 +9,8 @@ from uuid_utils.compat import uuid7
 
 MIN_PRIORITY, MAX_PRIORITY = -100, 100
 MAX_NAME_LENGTH = 200
+# A priority point is a head start of a minute: a static order that an index can hold, in which nothing starves.
+HEAD_START_SECONDS = 60.0
 # Outside these, or infinite, a moment can't be read back: one row would fail the reading of all that are read with it.
 FIRST_MOMENT, LAST_MOMENT = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 # Thirty years: what is added to a moment has to stay one.

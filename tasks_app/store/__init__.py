@@ -7,6 +7,7 @@ caller's transaction), `Pool.run` on the process's async pool.
 from tasks_app.store.bridging import depose, identify, lead, new_epoch
 from tasks_app.store.call import Call
 from tasks_app.store.claiming import Lane, Share, claim, lanes, lock_claims, running
+from tasks_app.store.committing import commit, find_committed, holds
 from tasks_app.store.history import Event, read_events
 from tasks_app.store.idempotency import Kept, keep_key, prune_keys
 from tasks_app.store.leases import (
@@ -55,14 +56,11 @@ from tasks_app.store.tokens import (
 from tasks_app.store.verbs import (
     OUTSIDE_WORKER,
     cancel,
-    commit,
     delete,
     enqueue,
     enqueue_seen,
-    find_committed,
     give_back,
     heartbeat,
-    holds,
     notify,
     ping,
     promote,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from tasks_app.store.call import Call
+from tasks_app.store.call import Call, json_text
 from tasks_app.store.rows import Claimed
 
 # A scan that finds more owners than this goes on from the last of them the next time.
@@ -56,9 +56,12 @@ def claim(worker: UUID, shares: Sequence[Share], lease_seconds: float) -> Call[l
         "claim",
         {
             "worker": worker,
-            "queues": [share.lane.queue for share in shares],
-            "owners": [share.lane.owner for share in shares],
-            "quotas": [share.quota for share in shares],
+            "shares": json_text(
+                [
+                    {"queue": lane.queue, "owner": lane.owner, "quota": quota}
+                    for lane, quota in shares
+                ]
+            ),
             "lease": lease_seconds,
         },
         lambda rows: [Claimed(*row[:-1]) for row in rows],

@@ -9,6 +9,7 @@ from tasks_app.errors import NotJson
 
 # Postgres can't store the NUL character in text or jsonb; Python's encoder writes it like this.
 _NUL = "\\u0000"
+_encoder = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
 def to_json(value: Any, what: str, limit: int | None = None) -> str:
@@ -17,7 +18,7 @@ def to_json(value: Any, what: str, limit: int | None = None) -> str:
     `limit` is the largest size in bytes of UTF-8.
     """
     try:
-        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        text = _encoder.encode(value)
         size = len(text.encode("utf-8"))
         has_nul = _NUL in text and _holds_nul(value)
     except TypeError as error:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import psycopg
-from psycopg import AsyncConnection, AsyncCursor
+from psycopg import AsyncConnection, AsyncRawCursor
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from tasks_app.errors import StoreUnavailable
@@ -114,20 +114,21 @@ async def close_loop_pool() -> None:
 
 async def execute(connection: AsyncConnection, call: Call[T]) -> T:
     """Run `call` on an async connection of the caller's."""
-    cursor = (
-        connection.reused if isinstance(connection, Connection) else connection.cursor(binary=True)
-    )
-    await cursor.execute(call.sql_bytes, call.params, prepare=call.prepare)
-    return call.shape(await cursor.fetchall() if cursor.description else [])
+    cursor = connection.reused if isinstance(connection, Connection) else AsyncRawCursor(connection)
+    sql, values = call.positional
+    await cursor.execute(sql, values, prepare=call.prepare, binary=True)
+    # Not `description`, which makes an object for each column.
+    has_rows = cursor.pgresult is not None and cursor.pgresult.nfields > 0
+    return call.shape(await cursor.fetchall() if has_rows else [])
 
 
 class Connection(AsyncConnection):
     """A connection of the pool, which one call at a time has to itself."""
 
     @cached_property
-    def reused(self) -> AsyncCursor:
+    def reused(self) -> AsyncRawCursor:
         """One cursor for all its calls: making another is a quarter of what a small read costs."""
-        return self.cursor(binary=True)
+        return AsyncRawCursor(self)
 
 
 class _MortalPool(AsyncConnectionPool):
@@ -157,3 +158,6 @@ async def _prepare_where_safe(connection: AsyncConnection) -> None:
     row = await cursor.fetchone()
     direct = row is not None and row[0] == connection.info.backend_pid
     connection.prepare_threshold = 2 if direct else None
+    if direct:
+        # A plan made while the table was small is kept while it grows, and every statement of the store has its index.
+        await connection.execute("SET enable_seqscan = off", prepare=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -164,6 +164,11 @@ ENDINGS: Mapping[Status, str] = MappingProxyType(
 
 
 _STATUSES = {status.value: status for status in Status}
+
+
+def committed(rows: Sequence[tuple[Any, ...]]) -> list[Committed]:
+    """Rows that begin with id, status and version."""
+    return [Committed(row[0], _STATUSES[row[1]], row[2]) for row in rows]
 
 
 def snapshot(row: tuple[Any, ...]) -> Snapshot:

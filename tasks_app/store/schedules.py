@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from tasks_app.limits import HEAD_START_SECONDS
 from tasks_app.store.call import Call, Rows
-from tasks_app.store.verbs import HEAD_START_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

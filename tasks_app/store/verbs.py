@@ -11,23 +11,19 @@ from uuid import UUID
 import orjson
 
 from asyncpoll.contract import Status
+from tasks_app.limits import HEAD_START_SECONDS
 from tasks_app.store.call import Call, Rows
 from tasks_app.store.rows import (
     ENDINGS,
-    Change,
     Committed,
     NewTask,
     Snapshot,
     WorkerFacts,
+    committed,
     first_snapshot,
     snapshot,
 )
 
-# A priority point is a head start of a minute: a static order that an index can hold, in which nothing starves.
-HEAD_START_SECONDS = 60.0
-# From about here on, a plan made for these very arrays is worth more than the time it takes to make: a generic plan
-# expects ten rows, and takes four times as long for five hundred.
-_OWN_PLAN_FROM = 50
 # Code outside the workers holds its tasks under this name, so that no worker's commit or heartbeat can touch them.
 OUTSIDE_WORKER = UUID("00000000-0000-8000-8000-000000000001")
 
@@ -59,79 +55,6 @@ def enqueue(tasks: Sequence[NewTask]) -> Call[list[UUID]]:
 def enqueue_seen(new: NewTask) -> Call[Snapshot]:
     """Store one task; gives it as `read` would, unless somebody was quicker."""
     return replace(enqueue([new]), shape=lambda rows: first_snapshot(new, rows[0][1]))  # type: ignore[return-value,arg-type]
-
-
-def commit(
-    worker: UUID, changes: Sequence[Change], *, reoffer: bool = False
-) -> Call[list[Committed]]:
-    """Make `changes` (at most one per task) visible. A task missing from the answer was fenced off, or somebody else has
-    its row locked: `holds` tells. `reoffer`: wake the workers of its queue when a task no longer runs."""
-    latest = [change.milestones[-1] for change in changes]
-    events = [
-        (change.task_id, ordinal, milestone)
-        for change in changes
-        for ordinal, milestone in enumerate(change.milestones, 1)
-    ]
-    steps = [(task_id, milestone.step) for task_id, _, milestone in events if milestone.step]
-    return Call(
-        "commit",
-        {
-            "worker": worker,
-            "head_start": HEAD_START_SECONDS,
-            "reoffer": reoffer,
-            "ids": [change.task_id for change in changes],
-            "attempts": [change.attempt for change in changes],
-            "statuses": [change.status.value for change in changes],
-            "bumps": [len(change.milestones) for change in changes],
-            "progress": [milestone.progress for milestone in latest],
-            "messages": [milestone.message or None for milestone in latest],
-            "results": [change.result for change in changes],
-            "error_types": [change.error_type for change in changes],
-            "error_messages": [change.error_message for change in changes],
-            "error_classes": [change.error_class for change in changes],
-            "tracebacks": [change.traceback for change in changes],
-            "failed": [int(change.failed) for change in changes],
-            "delays": [change.delay_seconds for change in changes],
-            "event_ids": [task_id for task_id, _, _ in events],
-            "event_ordinals": [ordinal for _, ordinal, _ in events],
-            "event_kinds": [milestone.kind for _, _, milestone in events],
-            "event_progress": [milestone.progress for _, _, milestone in events],
-            "event_messages": [milestone.message for _, _, milestone in events],
-            "event_data": [milestone.data for _, _, milestone in events],
-            "step_ids": [task_id for task_id, _ in steps],
-            "step_names": [step.name for _, step in steps],
-            "step_results": [step.result for _, step in steps],
-        },
-        _committed,
-        prepare=False if len(changes) >= _OWN_PLAN_FROM else None,
-    )
-
-
-def holds(worker: UUID, changes: Sequence[Change]) -> Call[set[UUID]]:
-    """The tasks of those of `changes` whose attempt holds its task: what was not committed of them can be, later."""
-    return Call(
-        "holds",
-        {
-            "worker": worker,
-            "ids": [change.task_id for change in changes],
-            "attempts": [change.attempt for change in changes],
-        },
-        lambda rows: {row[0] for row in rows},
-    )
-
-
-def find_committed(changes: Sequence[tuple[Change, int]]) -> Call[list[Committed]]:
-    """Those of `changes` that are in effect, each looked for after the version that its attempt was last told of."""
-    return Call(
-        "find_committed",
-        {
-            "ids": [change.task_id for change, _ in changes],
-            "attempts": [change.attempt for change, _ in changes],
-            "kinds": [change.milestones[-1].kind for change, _ in changes],
-            "afters": [version for _, version in changes],
-        },
-        _committed,
-    )
 
 
 def heartbeat(
@@ -168,7 +91,7 @@ def give_back(worker: UUID, known: Sequence[tuple[UUID, int]]) -> Call[list[Comm
             "ids": [task_id for task_id, _ in known],
             "attempts": [attempt for _, attempt in known],
         },
-        _committed,
+        committed,
     )
 
 
@@ -184,7 +107,7 @@ def rescue(
             "retry_max": retry_max_seconds,
             "head_start": HEAD_START_SECONDS,
         },
-        _committed,
+        committed,
     )
 
 
@@ -195,7 +118,7 @@ def promote(limit: int) -> Call[tuple[int, float | None]]:
 
 def cancel(task_id: UUID) -> Call[Committed | None]:
     """End a PENDING task, ask a RUNNING one to stop. None: nothing changed (over, asked before, or unknown)."""
-    return Call("cancel", {"id": task_id}, lambda rows: _first(_committed(rows)))
+    return Call("cancel", {"id": task_id}, lambda rows: _first(committed(rows)))
 
 
 def run_again(task_id: UUID, new_id: UUID) -> Call[tuple[UUID, str] | None]:
@@ -264,10 +187,6 @@ def ping() -> Call[None]:
 
 def _ids(rows: Rows) -> list[UUID]:
     return [row[0] for row in rows]
-
-
-def _committed(rows: Rows) -> list[Committed]:
-    return [Committed(row[0], Status(row[1]), row[2]) for row in rows]
 
 
 def _first(items: list[Any]) -> Any:

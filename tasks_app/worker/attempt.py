@@ -37,13 +37,13 @@ class Attempt:
 
     __slots__ = (
         "_budget",
-        "_loop",
         "_mutex",
         "_next_report_at",
         "_publish",
         "_steps",
         "_unpublished",
         "_window_open",
+        "begun",
         "cancel_asked",
         "claimed",
         "committed",
@@ -51,6 +51,7 @@ class Attempt:
         "fate",
         "is_over",
         "lease_until",
+        "loop",
         "started_at",
         "task",
         "timer",
@@ -71,9 +72,11 @@ class Attempt:
         self.is_over = False
         self.committed: Committed | None = None
         self.ended: Ended | None = None
+        # From its making, and from its first step on: one that was cancelled before that would never run.
+        self.begun: asyncio.Task[None] | None = None
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
-        self._loop = loop
+        self.loop = loop
         self._publish = publish
         self._mutex = threading.Lock()
         self._unpublished: Milestone | None = None
@@ -122,7 +125,7 @@ class Attempt:
         """The task's steps; most tasks have none and never make this."""
         with self._mutex:
             if self._steps is None:
-                self._steps = RecordedSteps(self, self._loop)
+                self._steps = RecordedSteps(self, self.loop)
             return self._steps
 
     def raise_if_cancelled(self) -> None:
@@ -142,7 +145,7 @@ class Attempt:
             self._window_open = True
         # The loop is closed once the worker has gone; then nobody is left to tell.
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._await_window)
+            self.loop.call_soon_threadsafe(self._await_window)
 
     def publish_step(self, milestone: Milestone, settled: Settled) -> None:
         """Have a step committed, after what was reported before it. On the event loop."""
@@ -163,9 +166,9 @@ class Attempt:
             return milestone
 
     def _await_window(self) -> None:
-        wait = self._next_report_at - self._loop.time()
+        wait = self._next_report_at - self.loop.time()
         if wait > 0:
-            self._loop.call_later(wait, self._publish_report)
+            self.loop.call_later(wait, self._publish_report)
         else:
             self._publish_report()
 
@@ -176,6 +179,6 @@ class Attempt:
         milestone = self.take_report()
         if milestone is not None:
             self._budget -= 1
-            now = self._loop.time()
+            now = self.loop.time()
             self._next_report_at = now + window_seconds(now - self.started_at)
             self._publish(self, milestone)

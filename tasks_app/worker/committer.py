@@ -297,6 +297,10 @@ class Committer(Loop):
 
 
 def _weight(change: Change) -> int:
+    """Characters, about."""
+    first = change.milestones[0]
+    if len(change.milestones) == 1 and first.data is None and first.step is None:
+        return len(change.result or "") + len(change.traceback)
     data = sum(len(milestone.data) for milestone in change.milestones if milestone.data)
     steps = sum(len(milestone.step.result) for milestone in change.milestones if milestone.step)
     return len(change.result or "") + len(change.traceback) + data + steps

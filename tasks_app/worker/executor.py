@@ -59,8 +59,10 @@ class Executor:
     def accept(self, batch: Sequence[Claimed], lease_until: float) -> None:
         """Begin an attempt at each claimed task; once draining, give them back instead."""
         early, self._early_cancels = self._early_cancels or set(), None
+        # Once: in Python 3.11 each look for the loop asks the kernel which process this is.
+        loop = asyncio.get_running_loop()
         for claimed in batch:
-            attempt = self._add(claimed, lease_until)
+            attempt = self._add(claimed, loop, lease_until)
             if self._draining:
                 self._close(attempt, release(claimed))
                 continue
@@ -104,11 +106,12 @@ class Executor:
             async with asyncio.timeout(CLEAN_UP_SECONDS * 1.5):
                 await self._held.idle.wait()
 
-    def _add(self, claimed: Claimed, lease_until: float) -> Attempt:
+    def _add(
+        self, claimed: Claimed, loop: asyncio.AbstractEventLoop, lease_until: float
+    ) -> Attempt:
         stale = self._held.find(claimed.id)
         if stale is not None:
             self.lose(stale)
-        loop = asyncio.get_running_loop()
         attempt = Attempt(claimed, loop, self._publish, lease_until)
         self._held.add(attempt)
         return attempt
@@ -116,7 +119,7 @@ class Executor:
     def _begin(self, attempt: Attempt) -> None:
         claimed = attempt.claimed
         emit("task.started", id=claimed.id, name=claimed.name, attempt=claimed.attempt)
-        loop = asyncio.get_running_loop()
+        loop = attempt.loop
         attempt.timer = loop.call_later(claimed.timeout_seconds, self._time_out, attempt)
         try:
             runnable = find(claimed)
@@ -129,13 +132,13 @@ class Executor:
             func = runnable.func
             if runnable.began is not None:
                 func = partial(self._run_begun, runnable.began, func)
-            loop.create_task(self._run(attempt, func))  # noqa: RUF006 - it keeps itself in its attempt
+            attempt.begun = loop.create_task(self._run(attempt, func))
         else:
             self._run_in_thread(loop, attempt, runnable.func)
 
     async def _run(self, attempt: Attempt, func: Callable[..., Any]) -> None:
         # Not before: a task that is cancelled before its first step would never get here.
-        attempt.task = asyncio.current_task()
+        attempt.task = attempt.begun
         running.set(attempt)
         thread = OwnThread()
         if attempt.cancelled:
@@ -272,6 +275,6 @@ def _tell(attempt: Attempt, change: Change | None) -> None:
         status=None if change is None else change.status,
         error_type="" if change is None else change.error_type,
         error_message="" if change is None else change.error_message,
-        duration_ms=(asyncio.get_running_loop().time() - attempt.started_at) * 1000,
+        duration_ms=(attempt.loop.time() - attempt.started_at) * 1000,
         queue_wait_ms=claimed.queue_wait_seconds * 1000,
     )

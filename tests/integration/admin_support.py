@@ -16,12 +16,12 @@ from tasks_app.store import (
     Milestone,
     NewTask,
     WorkerFacts,
-    claim,
     commit,
     enqueue,
     heartbeat,
 )
 from tasks_app.store.driver import run
+from tests.integration.claiming import claim_now
 
 LIST = "admin:tasks_app_task_changelist"
 WORKER = WorkerFacts(uuid4(), "host-1", 4711, ("default", "mail"), 8)
@@ -56,7 +56,7 @@ def running(**values: Any) -> Claimed:
     """A RUNNING task, held by WORKER. Nothing else may be waiting."""
     pending(**values)
     run(heartbeat(WORKER, [], 15.0))
-    [claimed] = run(claim(WORKER.id, 1, None, 15.0))
+    [claimed] = claim_now(worker=WORKER.id)
     return claimed
 
 

@@ -21,7 +21,7 @@ from tasks_app.worker.held import Held
 from tests import sample_tasks
 from tests.support import aeventually
 from tests.unit.claims import claimed
-from tests.unit.fakes import FakePool
+from tests.unit.fakes import FakePool, said
 
 
 class Desk:
@@ -41,7 +41,7 @@ class Desk:
     def take(self, call: Any) -> list[Any]:
         if call.statement == "lanes":
             return list({Lane(task.queue, task.owner): None for task in self.ready})
-        limit = sum(call.params["quotas"])
+        limit = sum(said(call)["quota"])
         taken, self.ready = self.ready[:limit], self.ready[limit:]
         return taken
 
@@ -51,7 +51,7 @@ class Desk:
 
     @property
     def asked(self) -> list[int]:
-        return [sum(call.params["quotas"]) for call in self.pool.of("claim")]
+        return [sum(said(call)["quota"]) for call in self.pool.of("claim")]
 
     @property
     def looks(self) -> int:
@@ -198,7 +198,7 @@ async def test_a_new_owner_is_found_while_another_has_no_end_of_tasks(desks):
     def take(call: Any) -> list[Any]:
         if call.statement == "lanes":
             return list({Lane(task.queue, task.owner): None for task in desk.ready})
-        asked = dict(zip(call.params["owners"], call.params["quotas"], strict=True))
+        asked = dict(zip(said(call)["owner"], said(call)["quota"], strict=True))
         taken = [task for task in desk.ready if task.owner in asked][: sum(asked.values())]
         desk.ready = [task for task in desk.ready if task not in taken]
         return taken

@@ -20,7 +20,7 @@ from tasks_app.worker.committer import Committer
 from tasks_app.worker.held import Held
 from tests.support import aeventually
 from tests.unit.claims import claimed
-from tests.unit.fakes import FakePool, all_committed
+from tests.unit.fakes import FakePool, all_committed, said
 
 WORKER = UUID(int=99)
 
@@ -50,7 +50,7 @@ class Desk:
         return attempt
 
     def written(self) -> list[list[UUID]]:
-        return [call.params["ids"] for call in self.pool.calls]
+        return [said(call)["ids"] for call in self.pool.calls]
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ async def test_a_task_is_in_a_batch_once_with_all_its_milestones(desk):
         attempt = desk.attempt(1)
         for change in (report(attempt, 0.1), report(attempt, 0.2), success(attempt)):
             desk.committer.offer(attempt, change)
-    params = desk.pool.calls[1].params
+    params = said(desk.pool.calls[1])
     assert params["ids"] == [attempt.id]
     assert params["statuses"] == ["SUCCESS"]
     assert params["event_kinds"] == ["progress", "progress", "succeeded"]
@@ -118,7 +118,7 @@ async def test_a_newer_attempt_displaces_what_an_older_one_had_to_say(desk, emit
         desk.committer.offer(old, success(old))
         desk.committer.offer(new, success(new))
         desk.committer.offer(old, success(old))
-    assert desk.pool.calls[1].params["attempts"] == [2]
+    assert said(desk.pool.calls[1])["attempts"] == [2]
     assert desk.fenced == [old, old]
     assert [facts["attempt"] for facts in emitted.of("task.fenced")] == [1, 1]
 
@@ -174,7 +174,7 @@ async def test_while_the_database_is_away_everything_is_kept_and_then_written_on
     desk.committer.offer(attempt, success(attempt))
     desk.committer.offer(other, success(other))
     assert await desk.committer.drain(20)
-    last = desk.pool.calls[-1].params
+    last = said(desk.pool.calls[-1])
     assert last["ids"] == [attempt.id, other.id]
     assert last["event_kinds"] == ["progress", "succeeded", "succeeded"]
     assert not desk.fenced
@@ -197,7 +197,7 @@ async def test_what_was_committed_without_an_answer_is_not_committed_twice(desk,
     desk.committer.offer(reporting, report(reporting, 0.7))
     assert await desk.committer.drain(20)
     assert desk.written()[1:] == [[reporting.id, other.id]]
-    assert desk.pool.calls[-1].params["progress"][0] == 0.7
+    assert said(desk.pool.calls[-1])["progress"][0] == 0.7
     assert told == [""]
     assert not emitted.of("task.fenced")
     assert desk.held.all() == (reporting,)
@@ -233,7 +233,7 @@ async def test_a_poisonous_change_fails_its_own_task_and_no_other(desk, kind):
     """However it is refused: by the database, by one of its limits, or while it is sent."""
 
     def refuse(call: Any) -> Any:
-        if "poison" not in call.params["results"]:
+        if "poison" not in said(call)["results"]:
             return all_committed(call)
         if kind == "data error":
             return psycopg.DataError("invalid input syntax for type json")
@@ -251,9 +251,9 @@ async def test_a_poisonous_change_fails_its_own_task_and_no_other(desk, kind):
     assert await desk.committer.drain(20)
     ends, reasons = {}, {}
     for call in desk.pool.calls:
-        if "poison" not in call.params["results"]:
-            ends.update(zip(call.params["ids"], call.params["statuses"], strict=True))
-            reasons.update(zip(call.params["ids"], call.params["error_messages"], strict=True))
+        if "poison" not in said(call)["results"]:
+            ends.update(zip(said(call)["ids"], said(call)["statuses"], strict=True))
+            reasons.update(zip(said(call)["ids"], said(call)["error_messages"], strict=True))
     assert ends == {
         attempt.id: "FAILED" if attempt.id.int == 4 else "SUCCESS" for attempt in attempts
     }
@@ -268,7 +268,7 @@ async def test_a_poisonous_report_ends_its_attempt(desk):
     desk.committer.offer(attempt, report(attempt, 0.5))
     desk.committer.start()
     assert await desk.committer.drain(20)
-    assert desk.pool.calls[-1].params["statuses"] == ["FAILED"]
+    assert said(desk.pool.calls[-1])["statuses"] == ["FAILED"]
     assert desk.fenced == [attempt]
 
 
@@ -324,7 +324,7 @@ async def test_whoever_offers_steps_hears_of_the_commit_that_took_them_along(des
         desk.committer.offer(attempt, report(attempt, 0.5))
         desk.committer.offer(attempt, step(attempt, "b", "2"), told.append)
         assert told == []
-    params = desk.pool.calls[1].params
+    params = said(desk.pool.calls[1])
     assert params["ids"] == params["step_ids"][:1] == [attempt.id]
     assert params["step_ids"] == [attempt.id, attempt.id]
     assert params["step_names"] == ["a", "b"]
@@ -424,10 +424,10 @@ async def test_what_an_attempt_says_after_a_change_whose_row_is_locked_waits_beh
     desk.committer.offer(attempt, success(attempt))
     desk.pool.default = all_committed
     assert await desk.committer.drain(20)
-    said = [call.params["event_kinds"] for call in desk.pool.calls]
-    assert said[0] == ["progress"]
-    assert said[1] == ["progress", "step"]
-    assert said[-1] == ["progress", "step", "succeeded"]
+    kinds = [said(call)["event_kinds"] for call in desk.pool.calls]
+    assert kinds[0] == ["progress"]
+    assert kinds[1] == ["progress", "step"]
+    assert kinds[-1] == ["progress", "step", "succeeded"]
     assert told == [""]
 
 
@@ -449,12 +449,12 @@ async def test_a_locked_row_is_tried_ever_more_rarely_until_the_lease_ends(desk,
 async def test_a_newer_attempt_displaces_an_older_one_whose_row_is_locked(desk):
     """And is written at once."""
     desk.pool.locked = {UUID(int=1)}
-    desk.pool.default = lambda call: [] if 1 in call.params["attempts"] else all_committed(call)
+    desk.pool.default = lambda call: [] if 1 in said(call)["attempts"] else all_committed(call)
     old, new = desk.attempt(1), desk.attempt(1, attempt=2)
     desk.committer.offer(old, success(old))
     desk.committer.start()
     await aeventually(lambda: len(desk.pool.calls) > 2)
     desk.committer.offer(new, success(new))
     assert await desk.committer.drain(20)
-    assert desk.pool.calls[-1].params["attempts"] == [2]
+    assert said(desk.pool.calls[-1])["attempts"] == [2]
     assert desk.fenced == [old]

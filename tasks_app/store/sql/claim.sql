@@ -1,7 +1,7 @@
 -- claim: of each lane at most its quota of ready tasks become RUNNING under this worker's lease; no other claim gets the same.
 WITH picked AS MATERIALIZED (
     SELECT due.id
-    FROM unnest(%(queues)s::text[], %(owners)s::text[], %(quotas)s::int[]) AS lane(queue, owner, quota)
+    FROM json_to_recordset(%(shares)s::json) AS lane(queue text, owner text, quota int)
     CROSS JOIN LATERAL (
         SELECT t.id FROM tasks_app_task t
         WHERE t.ready AND t.queue = lane.queue AND t.owner = lane.owner

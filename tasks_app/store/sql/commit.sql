@@ -1,54 +1,56 @@
 -- commit: each change whose attempt still holds its task becomes visible, with its history; the others, and locked rows, stay.
 WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at),
+-- In order of ids, in which everybody locks.
 change AS MATERIALIZED (
-    SELECT * FROM unnest(
-        %(ids)s::uuid[], %(attempts)s::int[], %(statuses)s::text[], %(bumps)s::int[], %(progress)s::float8[],
-        %(messages)s::text[], %(results)s::text[], %(error_types)s::text[], %(error_messages)s::text[],
-        %(tracebacks)s::text[], %(failed)s::int[], %(delays)s::float8[], %(error_classes)s::text[]
-    ) AS c(
-        id, attempt, status, bump, progress, message, result, error_type, error_message, traceback, failed, delay,
-        error_class
-    )
+    SELECT * FROM json_to_recordset(%(changes)s::json) AS c(
+        id uuid, attempt int, status text, kind text, bump int, progress float8, message text, data text, result text,
+        error_type text, error_message text, error_class text, traceback text, failed int, wait float8
+    ) ORDER BY id
 ),
 held AS MATERIALIZED (
-    SELECT t.id, CASE WHEN c.status = 'PENDING' AND t.cancel_requested THEN 'CANCELLED' ELSE c.status END AS status
-    FROM change c JOIN tasks_app_task t ON t.id = c.id
+    SELECT c.*, CASE WHEN c.status = 'PENDING' AND t.cancel_requested THEN 'CANCELLED' ELSE c.status END AS ends,
+        coalesce(c.wait, 0) AS delay
+    FROM change c CROSS JOIN LATERAL (
+        -- By its key, one by one: the index of running tasks, which looks as cheap, is full of those that no longer are.
+        SELECT status, attempt, worker, cancel_requested FROM tasks_app_task WHERE id = c.id LIMIT 1
+        -- A row that somebody's long transaction has locked must not hold up everybody else's.
+        FOR UPDATE SKIP LOCKED
+    ) AS t
     WHERE t.status = 'RUNNING' AND t.attempt = c.attempt AND t.worker = %(worker)s
-    ORDER BY t.id
-    -- A row that somebody's long transaction has locked must not hold up everybody else's.
-    FOR UPDATE OF t SKIP LOCKED
 ),
 changed AS (
     UPDATE tasks_app_task t SET
-        status = held.status,
+        status = c.ends,
         version = t.version + c.bump,
-        progress = CASE WHEN held.status = 'PENDING' THEN NULL ELSE coalesce(c.progress, t.progress) END,
+        progress = CASE WHEN c.ends = 'PENDING' THEN NULL ELSE coalesce(c.progress, t.progress) END,
         message = coalesce(c.message, t.message),
-        result = CASE WHEN held.status = 'SUCCESS' THEN c.result::jsonb END,
-        error_type = c.error_type, error_message = c.error_message, traceback = c.traceback,
-        error_class = c.error_class,
-        failures = least(t.failures + c.failed, t.attempt),
-        ready = held.status = 'PENDING' AND c.delay <= 0,
-        run_at = CASE WHEN held.status = 'PENDING' AND c.delay > 0
+        result = CASE WHEN c.ends = 'SUCCESS' THEN c.result::jsonb END,
+        error_type = coalesce(c.error_type, ''), error_message = coalesce(c.error_message, ''),
+        error_class = coalesce(c.error_class, ''), traceback = coalesce(c.traceback, ''),
+        failures = least(t.failures + coalesce(c.failed, 0), t.attempt),
+        ready = c.ends = 'PENDING' AND c.delay <= 0,
+        run_at = CASE WHEN c.ends = 'PENDING' AND c.delay > 0
             THEN now.at + make_interval(secs => c.delay) ELSE t.run_at END,
-        order_key = CASE WHEN held.status = 'PENDING' AND c.delay > 0
+        order_key = CASE WHEN c.ends = 'PENDING' AND c.delay > 0
             THEN now.at + make_interval(secs => c.delay - t.priority * %(head_start)s) ELSE t.order_key END,
-        lease_expires_at = CASE WHEN held.status = 'RUNNING' THEN t.lease_expires_at END,
-        finished_at = CASE WHEN held.status IN ('SUCCESS', 'FAILED', 'CANCELLED') THEN now.at END
-    FROM change c, held, now
-    WHERE t.id = c.id AND held.id = c.id
-    RETURNING t.id, t.queue, t.status, t.version, t.attempt, t.ready, c.bump
+        lease_expires_at = CASE WHEN c.ends = 'RUNNING' THEN t.lease_expires_at END,
+        finished_at = CASE WHEN c.ends IN ('SUCCESS', 'FAILED', 'CANCELLED') THEN now.at END
+    FROM held c, now
+    WHERE t.id = c.id
+    RETURNING t.id, t.queue, t.status, t.version, t.attempt, t.ready, now.at,
+        c.bump, c.kind, c.progress, c.message, c.data
 ),
 history AS (
     INSERT INTO tasks_app_taskevent (task_id, version, kind, at, attempt, progress, message, data)
-    SELECT
-        changed.id, changed.version - changed.bump + e.ordinal,
-        CASE WHEN e.ordinal = changed.bump AND changed.status = 'CANCELLED' THEN 'cancelled' ELSE e.kind END,
-        now.at, changed.attempt, e.progress, e.message, e.data::jsonb
-    FROM now, changed JOIN unnest(
-        %(event_ids)s::uuid[], %(event_ordinals)s::int[], %(event_kinds)s::text[], %(event_progress)s::float8[],
-        %(event_messages)s::text[], %(event_data)s::text[]
-    ) AS e(id, ordinal, kind, progress, message, data) ON e.id = changed.id
+    SELECT id, version, CASE status WHEN 'CANCELLED' THEN 'cancelled' ELSE kind END, at, attempt, progress,
+        coalesce(message, ''), data::jsonb
+    FROM changed
+    UNION ALL
+    -- Of a change with several milestones, all but the last.
+    SELECT id, version - bump + e.ordinal, e.kind, at, attempt, e.progress, coalesce(e.message, ''), e.data::jsonb
+    FROM changed JOIN json_to_recordset(%(earlier)s::json) AS e(
+        id uuid, ordinal int, kind text, progress float8, message text, data text
+    ) USING (id)
     -- A row of another history at this version, restored or written by hand, must not stop everybody's work.
     ON CONFLICT (task_id, version) DO UPDATE SET
         kind = excluded.kind, at = excluded.at, attempt = excluded.attempt, progress = excluded.progress,
@@ -57,10 +59,8 @@ history AS (
 -- A commit whose acknowledgement was lost is tried again: what it recorded then is there already.
 recorded AS (
     INSERT INTO tasks_app_steprecord (task_id, name, attempt, result, at)
-    SELECT changed.id, s.name, changed.attempt, s.result::jsonb, now.at
-    FROM now, changed JOIN unnest(
-        %(step_ids)s::uuid[], %(step_names)s::text[], %(step_results)s::text[]
-    ) AS s(id, name, result) ON s.id = changed.id
+    SELECT id, s.name, attempt, s.result::jsonb, at
+    FROM changed JOIN json_to_recordset(%(steps)s::json) AS s(id uuid, name text, result text) USING (id)
     ON CONFLICT DO NOTHING
 ),
 told AS MATERIALIZED (
