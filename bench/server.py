@@ -1,4 +1,4 @@
-"""A server under test, on its own core."""
+"""A server under test, on a core of its own or on all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ class Server(Child):
     """Runs `command` while entered. It must answer GET /readyz with JSON that has `held`."""
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], port: int, core: int
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        port: int,
+        core: int | None = None,
     ) -> None:
         super().__init__(command, environment, core)
         self.port = port

@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 
 from asyncpoll.contract import Status
 from bench.meter import cpu_seconds
-from tasks_app.store import Call, Change, Milestone, NewTask
+from tasks_app.store import Call, Change, Claimed, Lane, Milestone, NewTask, Share, claim
 
 T = TypeVar("T")
 
@@ -63,6 +63,11 @@ def new_task(queue: str) -> NewTask:
         max_attempts=1,
         timeout_seconds=LEASE_SECONDS,
     )
+
+
+def take(worker: UUID, count: int, queue: str) -> Call[list[Claimed]]:
+    """Claim `count` such tasks."""
+    return claim(worker, [Share(Lane(queue, ""), count)], LEASE_SECONDS)
 
 
 def success(task_id: UUID) -> Change:

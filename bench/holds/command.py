@@ -7,9 +7,9 @@ import sys
 
 from bench.database import Databases, databases
 from bench.errors import BenchError
+from bench.generator import Generator
 from bench.holds import subjects as subjects_module
 from bench.holds.figures import Figures, median_of
-from bench.holds.generator import Generator
 from bench.holds.report import Report
 from bench.holds.run import Run
 from bench.holds.subjects import SERVERS, Options, Subject, subjects

@@ -8,28 +8,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
+from bench.crowd import Running
 from bench.database import Databases
 from bench.errors import BenchError
-from bench.holds.tasks import BaselineTasks, StoredTasks, Tasks
-from bench.project import environment, manage
+from bench.project import holding, manage
 from bench.server import Server, free_port
+from bench.tasks import BaselineTasks, StoredTasks
 
 SERVERS = ("daphne", "uvicorn", "granian")
-HOLD_SECONDS = 240
-"""Longer than a run takes."""
 
 # The cost of a queue that overflows is a second of waiting and none of CPU; no server should have to show it.
 _BACKLOG = "4096"
 # uvicorn closes idle connections after 5 s; a run needs them for longer.
 _KEEP_ALIVE_SECONDS = "120"
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """A server that is up, and whoever ends the tasks that are waited for there."""
-
-    server: Server
-    tasks: Tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +58,7 @@ class Subject:
                 yield Running(server, remote)
             return
         with databases.fresh() as url:
-            variables = {**_asyncpoll_environment(url, options), **self.environment}
+            variables = {**holding(url, options.most_held), **self.environment}
             with (
                 Server(command, variables, port, core) as server,
                 closing(StoredTasks(url)) as stored,
@@ -113,17 +104,6 @@ def _asyncpoll(server: str) -> Subject:
         "granian": lambda port, options: _granian("asyncpoll.asgi:application", port, options),
     }
     return Subject(f"asyncpoll ({server})", commands[server], stored=True)
-
-
-def _asyncpoll_environment(url: str, options: Options) -> dict[str, str]:
-    limit = str(2 * options.most_held + 1000)
-    return {
-        **environment(url),
-        "ASYNCPOLL_ANONYMOUS": "1",
-        "ASYNCPOLL_MAX_HELD": limit,
-        "ASYNCPOLL_MAX_HELD_PER_OWNER": limit,
-        "ASYNCPOLL_MAX_HOLD_SECONDS": str(HOLD_SECONDS),
-    }
 
 
 def _uvicorn(application: str, port: int, options: Options) -> list[str]:

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from bench.store import LEASE_SECONDS, StoreConnection, new_task, success
-from tasks_app.store import claim, commit, enqueue
+from bench.store import StoreConnection, new_task, success, take
+from tasks_app.store import commit, enqueue
 
 _QUEUE = "bench"
 _MONTH_SECONDS = 30 * 86_400
@@ -58,6 +58,6 @@ def _finished(store: StoreConnection) -> UUID:
     """A task that was enqueued, claimed and committed."""
     worker = uuid7()
     store.run(enqueue([new_task(_QUEUE)]))
-    (claimed,) = store.run(claim(worker, 1, None, LEASE_SECONDS))
+    (claimed,) = store.run(take(worker, 1, _QUEUE))
     store.run(commit(worker, [success(claimed.id)]))
     return claimed.id

@@ -12,10 +12,10 @@ from uuid_utils.compat import uuid7
 
 from bench.database import Databases
 from bench.errors import BenchError
-from bench.store import LEASE_SECONDS, StoreConnection, new_task, success
+from bench.store import StoreConnection, new_task, success, take
 from bench.worker.figures import Cost
 from bench.worker.filling import fill
-from tasks_app.store import Call, claim, commit, enqueue
+from tasks_app.store import Call, commit, enqueue
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class _Table:
     def round(self) -> None:
         """Enqueue, claim and commit a batch."""
         self._store.run(enqueue([new_task(_QUEUE) for _ in range(BATCH)]))
-        claimed = self._timed(claim(self._worker, BATCH, None, LEASE_SECONDS), self._claims)
+        claimed = self._timed(take(self._worker, BATCH, _QUEUE), self._claims)
         self._timed(commit(self._worker, [success(task.id) for task in claimed]), self._commits)
 
     def cost(self) -> Cost:

@@ -13,8 +13,8 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from bench.errors import BenchError
-from bench.store import LEASE_SECONDS, StoreConnection, new_task, success
-from tasks_app.store import claim, commit, enqueue
+from bench.store import StoreConnection, new_task, success, take
+from tasks_app.store import commit, enqueue
 
 KNOWN_VERSION = 2
 """The version of every task that runs: stored at 1, claimed at 2."""
@@ -59,7 +59,7 @@ class StoredTasks:
         for start in range(0, count, _PER_STATEMENT):
             some = [new_task(_QUEUE) for _ in range(min(_PER_STATEMENT, count - start))]
             self._store.run(enqueue(some))
-            claimed = self._store.run(claim(self._worker, len(some), [_QUEUE], LEASE_SECONDS))
+            claimed = self._store.run(take(self._worker, len(some), _QUEUE))
             ids += [task.id for task in claimed]
         self._store.execute("ANALYZE tasks_app_task")
         return ids

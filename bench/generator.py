@@ -27,9 +27,15 @@ _READ_BYTES = 65_536
 _PATIENCE_SECONDS = 30.0
 
 
+RESET = "the connection was reset"
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came on a connection, when it was complete (monotonic clock, the same in every process), and if it fits."""
+    """What came on a connection, when it was complete (monotonic clock, the same in every process), and if it fits.
+
+    `text` is what did not fit: an answer, `RESET`, or nothing where the connection just ended.
+    """
 
     connection: int
     at: float
@@ -40,10 +46,13 @@ class Answer:
 class Generator:
     """The process, seen from outside. One command at a time; `begin` and `finish` let the caller act in between."""
 
-    def __init__(self, core: int) -> None:
+    def __init__(self, core: int | None = None, load: type[Load] | None = None) -> None:
+        """On `core` alone if one is given. The commands are the methods of `load`, `Load` if none is given."""
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, core), daemon=True)
+        self._process = context.Process(
+            target=_serve, args=(theirs, core, load or Load), daemon=True
+        )
         self._process.start()
         theirs.close()
         self._until = 0.0
@@ -93,7 +102,7 @@ class Generator:
 
 
 @dataclass(slots=True)
-class _Client:
+class Client:
     """One connection of keep-alive HTTP/1.1."""
 
     index: int
@@ -106,6 +115,7 @@ class _Client:
         try:
             piece = self.socket.recv(_READ_BYTES)
         except ConnectionError:
+            self.received = bytearray(RESET.encode())
             piece = b""
         self.ended = not piece
         self.received += piece
@@ -127,36 +137,39 @@ class _Client:
         return Answer(self.index, at, fits, text)
 
 
-class _Load:
+class Load:
     """The commands, as the process carries them out."""
 
     def __init__(self) -> None:
-        self._selector = selectors.DefaultSelector()
-        self._clients: list[_Client] = []
+        self.selector = selectors.DefaultSelector()
+        self.clients: list[Client] = []
 
     def connect(self, port: int, count: int) -> None:
-        for client in self._clients:
+        """Close what is open, then open `count` connections."""
+        for client in self.clients:
             with suppress(KeyError):
-                self._selector.unregister(client.socket)
+                self.selector.unregister(client.socket)
             client.socket.close()
-        self._clients = [_Client(index, _open(port)) for index in range(count)]
-        for client in self._clients:
-            self._selector.register(client.socket, selectors.EVENT_READ, client)
+        self.clients = [Client(index, _open(port)) for index in range(count)]
+        for client in self.clients:
+            self.selector.register(client.socket, selectors.EVENT_READ, client)
 
     def ask(self, requests: Sequence[tuple[int, bytes]]) -> None:
+        """Send each request on its connection."""
         for index, request in requests:
-            self._clients[index].socket.sendall(request)
+            self.clients[index].socket.sendall(request)
 
     def collect(self, count: int, within: float, expected: bytes) -> list[Answer]:
+        """Wait for `count` answers that should contain `expected`."""
         deadline = time.monotonic() + within
         answers: list[Answer] = []
         while len(answers) < count and (left := deadline - time.monotonic()) > 0:
-            for key, _ in self._selector.select(left):
+            for key, _ in self.selector.select(left):
                 client = key.data
                 if client.read():
                     answers.append(client.take(expected))
                 if client.ended:  # it would be readable for ever
-                    self._selector.unregister(client.socket)
+                    self.selector.unregister(client.socket)
         return answers
 
 
@@ -167,9 +180,10 @@ def _open(port: int) -> socket.socket:
         raise BenchError(f"The server took no more connections ({error}).") from error
 
 
-def _serve(pipe: Connection, core: int) -> None:
-    pin(0, core)
-    load = _Load()
+def _serve(pipe: Connection, core: int | None, kind: type[Load]) -> None:
+    if core is not None:
+        pin(0, core)
+    load = kind()
     while True:
         try:
             command, arguments = pipe.recv()
