@@ -7,11 +7,17 @@ from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
 from tasks_app.api.health import healthz, readyz
+from tasks_app.api.metrics import metrics
 from tasks_app.api.urls import not_found
 
 # What leads nowhere below api is a problem document as well, the API's address without its slash included.
 health_patterns = (
-    [path("healthz", healthz), path("readyz", readyz), re_path(r"^api(?:/|$)", not_found)],
+    [
+        path("healthz", healthz),
+        path("readyz", readyz),
+        path("metrics", metrics),
+        re_path(r"^api(?:/|$)", not_found),
+    ],
     "asyncpoll",
 )
 

@@ -22,10 +22,14 @@ _HOST = re.compile(r"(?:\[([0-9a-f:.]{2,45})\]|([a-z0-9.-]{1,253}))(?::[0-9]{1,5
 
 def is_anonymous_allowed(request: HttpRequest) -> bool:
     """True if anonymous use is on, and this request can only have come from a program on this machine."""
+    return conf.current().ANONYMOUS and is_from_here(request)
+
+
+def is_from_here(request: HttpRequest) -> bool:
+    """True if this request can only have come from a program on this machine, as far as its headers tell."""
     facts = request.META
     return (
-        conf.current().ANONYMOUS
-        and _is_loopback(_host_name(facts.get("HTTP_HOST", "")))
+        _is_loopback(_host_name(facts.get("HTTP_HOST", "")))
         and _is_loopback(facts.get("REMOTE_ADDR") or "")
         and not _is_forwarded(tuple(facts))
         # A proxy that adds no header at all still speaks HTTP/1.0 to us, as nginx does unless it is told otherwise.

@@ -45,6 +45,7 @@ async def status(request: HttpRequest, task_id: str, identity: Identity) -> Http
             asked_seconds=asked if waits else 0.0,
             owner=identity.owner,
             until_terminal=True,
+            route="status",
         )
     )
     return limited(request, identity, _asking(held, 0)) or _hold_response(held)
@@ -59,7 +60,7 @@ async def task(request: HttpRequest, task_id: str, identity: Identity) -> HttpRe
     known = next(iter(tagged)) if len(tagged) == 1 else 0
     preferred = preferred_wait(request)
     asked = preferred if known and preferred else 0.0
-    held = await wait(Wait(identifier, known, asked, identity.owner))
+    held = await wait(Wait(identifier, known, asked, identity.owner, route="task"))
     refusal = limited(request, identity, _asking(held, known))
     if refusal is not None:
         return refusal
@@ -77,7 +78,8 @@ async def events(request: HttpRequest, task_id: str, identity: Identity) -> Http
     text = single(request, "after")
     after = 0 if text is None else parse_version(text, "after")
     asked = hold_seconds(request, "max_hold_seconds")
-    told = await replay(Wait(parse_task_id(task_id, identity), after, asked, identity.owner))
+    identifier = parse_task_id(task_id, identity)
+    told = await replay(Wait(identifier, after, asked, identity.owner, route="events"))
     refusal = limited(request, identity, _asking(told.held, after))
     return refusal or prepared(replay_answer(told), etag(told.held.row))
 

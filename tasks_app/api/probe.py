@@ -34,7 +34,7 @@ async def probe(request: HttpRequest) -> HttpResponse:
     """Hold for `seconds`, whatever MAX_HOLD_SECONDS says, and answer."""
     _require_ticket(single(request, "ticket") or "")
     seconds = parse_seconds(single(request, "seconds") or "0", "seconds")
-    with admission.enter("", wants_hold=True) as verdict:
+    with admission.enter("", wants_hold=True, route="probe") as verdict:
         if verdict is not Verdict.HOLD:
             raise TooManyHeld("This server holds as many requests as it may; probe again later.")
         held = await _hold(min(seconds, LONGEST_SECONDS))

@@ -72,5 +72,5 @@ async def _replayed(task_id: UUID, owner: str, wait_seconds: float) -> Submitted
 async def _waited(
     task_id: UUID, owner: str, seconds: float, is_replayed: bool = False
 ) -> Submitted:
-    held = await wait(Wait(task_id, 0, seconds, owner, until_terminal=True))
+    held = await wait(Wait(task_id, 0, seconds, owner, until_terminal=True, route="submit"))
     return Submitted(held.row, held.result, held.window, is_replayed)

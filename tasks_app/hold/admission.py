@@ -27,6 +27,8 @@ class Admission:
 
     def __init__(self) -> None:
         self.held = 0
+        self.held_by: Counter[str] = Counter()
+        """The same by the route that the requests came by."""
         self.inside = 0
         self.draining = False
         self.lag_seconds = 0.0
@@ -54,25 +56,27 @@ class Admission:
         if service is not None:
             service.hub.wake_all(Wake.DRAINING)
 
-    def enter(self, owner: str, wants_hold: bool) -> Inside:
+    def enter(self, owner: str, wants_hold: bool, route: str = "other") -> Inside:
         """Count a request in, and out again however it ends. The verdict says whether it may be held."""
-        return Inside(self, owner, wants_hold)
+        return Inside(self, owner, wants_hold, route)
 
-    def count_in(self, owner: str, wants_hold: bool) -> tuple[Verdict, bool]:
+    def count_in(self, owner: str, wants_hold: bool, route: str) -> tuple[Verdict, bool]:
         """The verdict, and whether the request counts as held. `count_out` must follow."""
         verdict = self._judge(owner, wants_hold)
         holds = verdict is Verdict.HOLD and wants_hold
         self.inside += 1
         if holds:
             self.held += 1
+            self.held_by[route] += 1
             self._owners[owner] += 1
         return verdict, holds
 
-    def count_out(self, owner: str, holds: bool) -> None:
+    def count_out(self, owner: str, holds: bool, route: str) -> None:
         """Undo `count_in`."""
         self.inside -= 1
         if holds:
             self.held -= 1
+            self.held_by[route] -= 1
             self._owners[owner] -= 1
             if not self._owners[owner]:
                 del self._owners[owner]
@@ -96,17 +100,18 @@ class Admission:
 class Inside:
     """One request, while it is inside. Not a generator: held requests keep this."""
 
-    __slots__ = ("_admission", "_holds", "_owner")
+    __slots__ = ("_admission", "_holds", "_owner", "_route")
 
-    def __init__(self, admission: Admission, owner: str, wants_hold: bool) -> None:
-        self._admission, self._owner, self._holds = admission, owner, wants_hold
+    def __init__(self, admission: Admission, owner: str, wants_hold: bool, route: str) -> None:
+        self._admission, self._owner = admission, owner
+        self._holds, self._route = wants_hold, route
 
     def __enter__(self) -> Verdict:
-        verdict, self._holds = self._admission.count_in(self._owner, self._holds)
+        verdict, self._holds = self._admission.count_in(self._owner, self._holds, self._route)
         return verdict
 
     def __exit__(self, *_: object) -> None:
-        self._admission.count_out(self._owner, self._holds)
+        self._admission.count_out(self._owner, self._holds, self._route)
 
 
 admission = Admission()

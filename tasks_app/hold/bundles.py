@@ -23,6 +23,7 @@ from tasks_app.wakeup.topic import Wake
 
 # Results of more than this, together, are left for the next request.
 _MOST_RESULT_BYTES = 8 * 1_048_576
+_ROUTE = "long_poll_many"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class BundleAnswer:
 async def wait_for_bundle(asked: BundleAsked) -> BundleAnswer:
     """Wait until some of the tasks move, then linger for more. Raises TooManyHeld, StoreUnavailable."""
     service = await current_service()
-    with admission.enter(asked.account, asked.asked_seconds > 0) as verdict:
+    with admission.enter(asked.account, asked.asked_seconds > 0, _ROUTE) as verdict:
         window = granted(verdict, asked.asked_seconds)
         started = time.monotonic()
         bundle = service.hub.join_many(asked.known, asked.owner)
@@ -83,6 +84,7 @@ async def wait_for_bundle(asked: BundleAsked) -> BundleAnswer:
     answer = _answer(bundle, moved, why, verdict, window, time.monotonic() - started)
     emit(
         "hold.answered",
+        route=_ROUTE,
         outcome=answer.outcome,
         cause=answer.cause,
         held_seconds=answer.held_seconds,

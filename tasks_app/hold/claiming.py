@@ -58,6 +58,7 @@ _OUTCOMES = {Verdict.SHED: ClaimOutcome.SHED, Verdict.DRAINING: ClaimOutcome.DRA
 
 # Executors ask for a handful of tasks each; who was idle may begin this many before it is again one task each.
 _CREDIT = 20
+_ROUTE = "claim"
 
 
 @lru_cache(maxsize=1_000)
@@ -69,13 +70,14 @@ def _turns_of(queue: str) -> Turns:
 async def claim(asked: ClaimAsked) -> ClaimAnswer:
     """Claim as `asked` says, held until there is work. Raises TooManyHeld or StoreUnavailable."""
     service = await current_service()
-    with admission.enter(asked.owner or "", asked.asked_seconds > 0) as verdict:
+    with admission.enter(asked.owner or "", asked.asked_seconds > 0, _ROUTE) as verdict:
         window = granted(verdict, asked.asked_seconds)
         started = time.monotonic()
         taken, why = await _hold(service, asked, window, verdict)
     answer = ClaimAnswer(taken, _outcome(taken, why, verdict), window, time.monotonic() - started)
     emit(
         "claim.answered",
+        route=_ROUTE,
         queue=asked.queue,
         outcome=answer.outcome,
         count=len(taken.tasks),

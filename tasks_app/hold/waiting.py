@@ -27,7 +27,7 @@ LAST_READ_SECONDS = 2.0
 class Wait:
     """What a client waits for. `known` is its version (0: none); `until_terminal` ignores mere changes.
 
-    `owner` None may see every task.
+    `owner` None may see every task. `route` is what the request came by, for who counts them.
     """
 
     task_id: UUID
@@ -35,6 +35,7 @@ class Wait:
     asked_seconds: float
     owner: str | None
     until_terminal: bool = False
+    route: str = "long_poll"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ async def wait(asked: Wait) -> Answer:
     service = await current_service()
     # Whoever comes with a ticket has no owner here, and must not share one limit with all that do.
     account = str(asked.task_id) if asked.owner is None else asked.owner
-    with admission.enter(account, asked.asked_seconds > 0) as verdict:
+    with admission.enter(account, asked.asked_seconds > 0, asked.route) as verdict:
         window = granted(verdict, asked.asked_seconds)
         started = time.monotonic()
         waiter = service.hub.join(
@@ -69,9 +70,11 @@ async def wait(asked: Wait) -> Answer:
     answer = _answer(asked, waiter, why, verdict, window, time.monotonic() - started)
     emit(
         "hold.answered",
+        route=asked.route,
         outcome=answer.outcome,
         cause=answer.cause,
         held_seconds=answer.held_seconds,
+        finished_at=answer.row.finished_at,
     )
     return await _with_large_result(service, answer)
 

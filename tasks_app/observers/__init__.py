@@ -1,1 +1,1 @@
-"""From events to what people read: log lines."""
+"""From events to what people read: log lines and metrics."""

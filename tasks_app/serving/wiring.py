@@ -46,10 +46,12 @@ def wiring_of(application: Any) -> Wiring:
 
 
 async def _start() -> None:
-    # Not above: it imports models, which are not loaded yet when a project's asgi.py imports us.
+    # Not above: they import models, which are not loaded yet when a project's asgi.py imports us.
+    from tasks_app.observers import metrics
     from tasks_app.upkeep import start_upkeep
 
     refuse_exposure()
+    metrics.install()
     await start_service()
     start_pulse()
     # Here as well as in workers: a fleet whose executors are all outside this code base has none of those.

@@ -71,6 +71,7 @@ from tasks_app.store.verbs import (
     step,
     stop_worker,
 )
+from tasks_app.store.waiting import QueueDepth, clock, depths
 
 __all__ = [
     "ENDINGS",
@@ -90,6 +91,7 @@ __all__ = [
     "NewToken",
     "NextTick",
     "Page",
+    "QueueDepth",
     "Settled",
     "Share",
     "Snapshot",
@@ -102,11 +104,13 @@ __all__ = [
     "begin",
     "cancel",
     "claim",
+    "clock",
     "commit",
     "count_old",
     "declare_schedules",
     "delete",
     "depose",
+    "depths",
     "enqueue",
     "enqueue_seen",
     "extend",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Callable
 
 from tasks_app import conf
 from tasks_app.errors import ConfigurationError
@@ -12,18 +13,21 @@ from tasks_app.wakeup.pooler import check_listen_connection
 from tasks_app.wakeup.service import WakeupService, is_shared, private_layer
 
 
-def relay() -> None:
-    """Relay wake-ups, or stand by to, until SIGTERM or SIGINT. Raises ConfigurationError where nobody would hear."""
+def relay(watch: Callable[[WakeupService], object]) -> None:
+    """Relay wake-ups, or stand by to, until SIGTERM or SIGINT. Raises ConfigurationError where nobody would hear.
+
+    `watch` is given the service to look at.
+    """
     if not is_shared(private_layer()):
         alias = conf.current().CHANNEL_LAYER
         raise ConfigurationError(
             f"CHANNEL_LAYERS[{alias!r}] is private to each process, so web processes listen for themselves and "
             "runbridge would talk to nobody; give them a shared layer (CHANNEL_REDIS_URL), or leave runbridge out."
         )
-    asyncio.run(_relay())
+    asyncio.run(_relay(watch))
 
 
-async def _relay() -> None:
+async def _relay(watch: Callable[[WakeupService], object]) -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
@@ -31,6 +35,7 @@ async def _relay() -> None:
     pool = Pool("bridge", size=1)
     await pool.open()
     service = WakeupService(pool, may_lead=True)
+    watch(service)
     service.start()
     await stopping.wait()
     await service.stop()

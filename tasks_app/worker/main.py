@@ -22,19 +22,24 @@ from tasks_app.worker.supervisor import ParentWatch
 _THREADS_SECONDS = 1.0
 
 
-def run_worker(options: Options, make_upkeep: Callable[[Pool], Upkeep]) -> None:
-    """Be a worker process until SIGTERM or SIGINT; a second signal hurries."""
+def run_worker(
+    options: Options, make_upkeep: Callable[[Pool], Upkeep], watch: Callable[[Worker], object]
+) -> None:
+    """Be a worker process until SIGTERM or SIGINT; a second signal hurries. `watch` is given the worker to look at."""
     catalogue.discover()
     calm_collector()
-    asyncio.run(_work(options, make_upkeep))
+    asyncio.run(_work(options, make_upkeep, watch))
 
 
-async def _work(options: Options, make_upkeep: Callable[[Pool], Upkeep]) -> None:
+async def _work(
+    options: Options, make_upkeep: Callable[[Pool], Upkeep], watched_by: Callable[[Worker], object]
+) -> None:
     loop = asyncio.get_running_loop()
     # Our own instead of asyncio's, which on leaving would be waited for without limit.
     side_threads = ThreadPoolExecutor(thread_name_prefix="asyncpoll-side")
     loop.set_default_executor(side_threads)
     worker = Worker(options, make_upkeep)
+    watched_by(worker)
     watch = ParentWatch(worker.stop)
     watch.start()
     loop.add_signal_handler(signal.SIGTERM, worker.stop)

@@ -75,6 +75,11 @@ class Worker:
         self._listener = Listener("worker listener", [WORK_CHANNEL], ear)
         self._heartbeat = Heartbeat(self._facts(), self.held, self._heard_of_leases)
 
+    @property
+    def pool_stats(self) -> Mapping[str, int]:
+        """Counters of its connections, by psycopg_pool's names."""
+        return self._pool.stats
+
     async def run(self) -> None:
         """Work until `stop()` is called, or a signal asks for it; then give back what can't be finished."""
         await self.start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from django.utils.autoreload import get_child_arguments
 
@@ -21,13 +21,16 @@ _LOOK_SECONDS = 1.0
 _NEVER_SECONDS = 86_400.0
 
 
-def supervise(processes: int, grace_seconds: float) -> None:
-    """Run this command in `processes` children with `--processes 1`, until SIGTERM or SIGINT has ended them all."""
-    asyncio.run(_supervise(processes, grace_seconds))
+def supervise(
+    processes: int, grace_seconds: float, options_of: Callable[[int], Sequence[str]]
+) -> None:
+    """Run this command in `processes` children with `--processes 1`, until SIGTERM or SIGINT has ended them all.
 
-
-async def _supervise(processes: int, grace_seconds: float) -> None:
-    await children.supervise([_WorkerChild(grace_seconds) for _ in range(processes)])
+    `options_of` gives what each of them is told besides, by its number from 0.
+    """
+    numbers = range(processes)
+    family = [_WorkerChild(grace_seconds, options_of(number)) for number in numbers]
+    asyncio.run(children.supervise(family))
 
 
 class ParentWatch(Loop):
@@ -54,8 +57,9 @@ class _WorkerChild(children.Child):
 
     first_pause_seconds = 0.1
 
-    def __init__(self, grace_seconds: float) -> None:
+    def __init__(self, grace_seconds: float, options: Sequence[str]) -> None:
         super().__init__()
+        self._options = options
         self.stop_seconds = grace_seconds + _STUCK_SECONDS
 
     async def start(self) -> Process:
@@ -64,6 +68,7 @@ class _WorkerChild(children.Child):
             *get_child_arguments(),
             "--processes",
             "1",
+            *self._options,
             stdin=DEVNULL,
             env={**os.environ, _PARENT_VARIABLE: str(os.getpid())},
         )

@@ -52,9 +52,9 @@ def is_problem(
 async def authenticate(request: Any) -> Identity | None:
     """`Authorization: Test <owner> [scope…]`."""
     kind, _, rest = request.headers.get("Authorization", "").partition(" ")
-    owner, *scopes = rest.split()
     if kind != "Test":
         return None
+    owner, *scopes = rest.split()
     return Identity(owner, frozenset(scopes) or frozenset({"read", "submit", "cancel"}))
 
 

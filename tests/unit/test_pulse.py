@@ -116,9 +116,9 @@ def test_ten_thousand_are_held_by_default_and_two_thousand_of_one_owner(settings
     """As documented."""
     settings.ASYNCPOLL = {}
     admission = Admission()
-    said = [admission.count_in("one", True)[0] for _ in range(2_001)]
+    said = [admission.count_in("one", True, "status")[0] for _ in range(2_001)]
     assert said.count(Verdict.HOLD) == 2_000 and said[-1] is Verdict.SHED
-    more = [admission.count_in(str(number), True)[0] for number in range(8_001)]
+    more = [admission.count_in(str(number), True, "status")[0] for number in range(8_001)]
     assert more.count(Verdict.HOLD) == 8_000 and more[-1] is Verdict.SHED
 
 

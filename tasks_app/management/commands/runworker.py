@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from tasks_app import queues
 from tasks_app.errors import ConfigurationError
+from tasks_app.management.watching import add_metrics_port, metrics_options, watch_worker
 from tasks_app.observers import logs
 from tasks_app.upkeep import Upkeep
 from tasks_app.worker.main import run_worker
@@ -38,6 +39,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--grace", type=_seconds, default=30.0, help="seconds for running tasks at the end (30)"
         )
+        add_metrics_port(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until a signal; exit code 1 and one sentence if it can't."""
@@ -50,10 +52,12 @@ class Command(BaseCommand):
         _refuse_external(options["queues"] or ())
         logs.install()
         logs.ensure_shown()
+        port, grace = options["metrics_port"], options["grace"]
         if options["processes"] > 1:
-            supervise(options["processes"], options["grace"])
+            supervise(options["processes"], grace, lambda number: metrics_options(port, number))
         else:
-            run_worker(Options(options["queues"], options["concurrency"], options["grace"]), Upkeep)
+            own = Options(options["queues"], options["concurrency"], grace)
+            run_worker(own, Upkeep, lambda worker: watch_worker(port, worker))
 
 
 def _refuse_external(names: tuple[str, ...]) -> None:

@@ -1,0 +1,167 @@
+"""Events as Prometheus metrics: counters and histograms of this process since it began to count."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from asyncpoll.contract import Outcome
+from tasks_app.events import subscribe
+from tasks_app.wakeup.reader import Cause
+
+REGISTRY: Final = CollectorRegistry()
+"""Our own: the library's default one belongs to the project that we are part of."""
+
+_WAKE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5)
+_HOLD_SECONDS = (0.005, 0.05, 0.25, 1, 2.5, 5, 10, 20, 30, 60)
+_TASK_SECONDS = (0.01, 0.05, 0.25, 1, 5, 15, 30, 60, 120, 300, 600, 1800)
+_COMMIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3)
+_SIZES = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000)
+
+
+def _counter(name: str, says: str, *labels: str) -> Counter:
+    return Counter(f"asyncpoll_{name}", says, labels, registry=REGISTRY)
+
+
+def _histogram(name: str, says: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+    return Histogram(f"asyncpoll_{name}", says, labels, registry=REGISTRY, buckets=buckets)
+
+
+_ANSWERED = _counter("holds_answered", "Waits answered", "route", "outcome")
+_HELD_FOR = _histogram("hold_seconds", "How long waits were held", _HOLD_SECONDS, "route")
+_WAKE = _histogram("wake_latency_seconds", "Commit of a task's end to a held answer", _WAKE_SECONDS)
+_BATCHES = _histogram("batch_size", "Tasks in one statement", _SIZES, "verb")
+_CLAIMED = _counter("tasks_claimed", "Tasks claimed")
+_COMMITTED = _counter("changes_committed", "Changes of running tasks committed")
+_COMMIT_TOOK = _histogram("commit_seconds", "How long one commit took", _COMMIT_SECONDS)
+_COMMIT_RETRIED = _counter("commits_retried", "Commits that the database did not take")
+_FENCED = _counter("tasks_fenced", "Changes dropped: the attempt did not hold its task any more")
+_RESCUED = _counter("tasks_rescued", "Tasks taken from an expired lease", "status")
+_RETRIED = _counter("tasks_retried", "Attempts that failed and are followed by another", "task")
+_FINISHED = _counter("attempts_finished", "Attempts that ended", "task", "status")
+_RAN_FOR = _histogram("attempt_seconds", "How long attempts ran", _TASK_SECONDS)
+_WAITED = _histogram("queue_wait_seconds", "From due to start, per attempt", _TASK_SECONDS)
+_HEARTBEATS_FAILED = _counter("heartbeats_failed", "Heartbeats that the database did not take")
+_LEASES_LOST = _counter("leases_lost", "Attempts stopped because their lease was lost")
+_LINK_LOST = _counter("link_losses", "Times that wake-ups went unheard")
+_LAYER_JOINED = _counter("layer_rejoins", "Times that the channel layer was joined anew")
+_CONNECTED = _counter("listener_connects", "Connections of a listener", "application")
+_LEADING = _counter("bridge_elections", "Times that this process became the bridge of a fleet")
+_LOOP_FAILED = _counter("loop_failures", "Rounds of a background loop that failed", "loop")
+
+# What the database's clock is ahead of this machine's, in seconds, once somebody has compared them.
+_ahead: float | None = None
+
+
+def compare_clocks(ahead_seconds: float) -> None:
+    """The database's clock is ahead of ours by so much; wake latency is counted from now on."""
+    global _ahead
+    _ahead = ahead_seconds
+
+
+@lru_cache(maxsize=256)
+def _of_hold(route: str, outcome: str) -> tuple[Callable[[], None], Callable[[float], None]]:
+    """What to call for one wait. Looking a label up costs more than counting."""
+    return _ANSWERED.labels(route, outcome).inc, _HELD_FOR.labels(route).observe
+
+
+def _hold_answered(facts: dict[str, Any]) -> None:
+    held_seconds = facts["held_seconds"]
+    count, observe = _of_hold(facts["route"], facts["outcome"])
+    count()
+    observe(held_seconds)
+    if facts["outcome"] is Outcome.TERMINAL and _ahead is not None and facts.get("finished_at"):
+        _note_wake(facts, held_seconds, _ahead)
+
+
+def _note_wake(facts: dict[str, Any], held_seconds: float, ahead: float) -> None:
+    """Who found the end at its first look was not woken. Who came between a commit and its hint waited since then."""
+    if facts["cause"] not in (None, Cause.FIRST):
+        since_commit = time.time() + ahead - facts["finished_at"].timestamp()
+        _WAKE.observe(min(max(0.0, since_commit), held_seconds))
+
+
+_CLAIMS = _BATCHES.labels("claim")
+_COMMITS = _BATCHES.labels("commit")
+_READS = _BATCHES.labels("read")
+
+
+def _claimed(facts: dict[str, Any]) -> None:
+    _CLAIMED.inc(facts["count"])
+    _CLAIMS.observe(facts["count"])
+
+
+def _committed(facts: dict[str, Any]) -> None:
+    _COMMITTED.inc(facts["size"])
+    _COMMITS.observe(facts["size"])
+    _COMMIT_TOOK.observe(facts["duration_ms"] / 1000)
+
+
+def _finished(facts: dict[str, Any]) -> None:
+    # None is given back without counting as a failure.
+    _FINISHED.labels(facts["name"], facts["status"] or "RELEASED").inc()
+    if facts["status"] == "PENDING" and facts["error_type"]:
+        _RETRIED.labels(facts["name"]).inc()
+    _RAN_FOR.observe(facts["duration_ms"] / 1000)
+    _WAITED.observe(max(0.0, facts["queue_wait_ms"] / 1000))
+
+
+Handler = Callable[[dict[str, Any]], None]
+
+
+def _each(counter: Counter, *labels: str) -> Handler:
+    """One more, by those of the facts."""
+    if not labels:
+        return lambda facts: counter.inc()
+    return lambda facts: counter.labels(*(facts[label] for label in labels)).inc()
+
+
+HANDLERS: Final[Mapping[str, Handler]] = MappingProxyType(
+    {
+        "hold.answered": _hold_answered,
+        "claim.answered": _hold_answered,
+        "task.claimed": _claimed,
+        "task.committed": _committed,
+        "task.finished": _finished,
+        "task.fenced": _each(_FENCED),
+        "task.rescued": _each(_RESCUED, "status"),
+        "commit.retried": _each(_COMMIT_RETRIED),
+        "reader.read": lambda facts: _READS.observe(facts["asked"]),
+        "heartbeat.failed": _each(_HEARTBEATS_FAILED),
+        "lease.lost": _each(_LEASES_LOST),
+        "hub.trust_ended": _each(_LINK_LOST),
+        "hub.rebuilt": _each(_LAYER_JOINED),
+        "listener.connected": _each(_CONNECTED, "application"),
+        "bridge.leading": _each(_LEADING),
+        "loop.failed": _each(_LOOP_FAILED, "loop"),
+    }
+)
+
+
+def install() -> Callable[[], None]:
+    """Count events from now on, once per process. Gives the function that ends it."""
+    global _end
+    if _end is None:
+        unsubscribe = subscribe(_count)
+
+        def end() -> None:
+            global _end
+            unsubscribe()
+            _end = None
+
+        _end = end
+    return _end
+
+
+_end: Callable[[], None] | None = None
+
+
+def _count(event: str, facts: dict[str, Any]) -> None:
+    handler = HANDLERS.get(event)
+    if handler is not None:
+        handler(facts)

@@ -1,0 +1,25 @@
+"""Scrapes as Prometheus reads them."""
+
+from __future__ import annotations
+
+from prometheus_client.parser import text_string_to_metric_families
+
+
+class Scrape:
+    """The samples of one scrape."""
+
+    def __init__(self, text: str) -> None:
+        families = list(text_string_to_metric_families(text))
+        self.samples = [sample for family in families for sample in family.samples]
+
+    def value(self, name: str, **labels: str) -> float:
+        """The sum of the samples of that name with these labels among theirs; 0 if there is none."""
+        return sum(
+            sample.value
+            for sample in self.samples
+            if sample.name == f"asyncpoll_{name}" and labels.items() <= sample.labels.items()
+        )
+
+    def has(self, name: str) -> bool:
+        """Is there any sample of that name?"""
+        return any(sample.name == f"asyncpoll_{name}" for sample in self.samples)
