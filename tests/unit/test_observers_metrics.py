@@ -1,0 +1,205 @@
+"""Events as metrics, and whether what is written about metrics is so."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from asyncpoll.contract import ClaimOutcome, Outcome, Status
+from tasks_app.events import emit
+from tasks_app.observers import metrics
+from tasks_app.observers.exposition import exposition
+from tasks_app.observers.states import LinkUse, PoolUse, QueueUse, ServingUse, WorkerUse
+from tasks_app.store import QueueDepth
+from tasks_app.wakeup.reader import Cause
+from tasks_app.wakeup.service import LinkState
+from tests.scraping import Scrape
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "metrics.md"
+DASHBOARD = ROOT / "docs" / "operations" / "grafana-dashboard.json"
+HELD = {"route": "status", "cause": Cause.HINT, "held_seconds": 2.0, "finished_at": None}
+FINISHED = {
+    "name": "demo.task",
+    "error_type": "",
+    "duration_ms": 1500.0,
+    "queue_wait_ms": -3.0,
+}
+EVERY_STATE = (
+    ServingUse({"status": 2}, inside=3, most_held=10, draining=False, lag_seconds=0.5),
+    LinkUse(LinkState("leader", trusted=True, layer=False)),
+    PoolUse({"pool_max": 4, "pool_size": 3, "pool_available": 1, "requests_wait_ms": 1500}),
+    QueueUse([QueueDepth("red", 7, 1.5)]),
+    WorkerUse(running=1, concurrency=20),
+)
+EVENTS = [
+    ("hold.answered", {**HELD, "outcome": Outcome.CHANGED}),
+    ("claim.answered", {"route": "claim", "outcome": ClaimOutcome.EMPTY, "held_seconds": 1.0}),
+    ("task.claimed", {"count": 3}),
+    ("task.committed", {"size": 2, "duration_ms": 4.0}),
+    ("task.finished", {**FINISHED, "status": Status.SUCCESS}),
+    ("task.finished", {**FINISHED, "status": Status.PENDING, "error_type": "OSError"}),
+    ("task.finished", {**FINISHED, "status": None}),
+    ("task.fenced", {}),
+    ("task.rescued", {"status": Status.PENDING}),
+    ("commit.retried", {}),
+    ("reader.read", {"asked": 9}),
+    ("heartbeat.failed", {}),
+    ("lease.lost", {}),
+    ("hub.trust_ended", {}),
+    ("hub.rebuilt", {}),
+    ("listener.connected", {"application": "listener"}),
+    ("bridge.leading", {}),
+    ("loop.failed", {"loop": "listener"}),
+]
+
+
+@pytest.fixture
+def counting():
+    """Whatever is emitted is counted."""
+    end = metrics.install()
+    yield
+    end()
+
+
+def scraped() -> Scrape:
+    return Scrape(exposition(EVERY_STATE).decode())
+
+
+@pytest.fixture
+def grown(counting):
+    """How much a sample has grown since the test began."""
+    before = scraped()
+
+    def by(name: str, **labels: str) -> float:
+        return scraped().value(name, **labels) - before.value(name, **labels)
+
+    return by
+
+
+def emit_all() -> None:
+    for event, facts in EVENTS:
+        emit(event, **facts)
+
+
+def test_every_event_counts(grown):
+    """Under the name that its verb has."""
+    emit_all()
+    counted = {
+        "holds_answered_total": 2,
+        "hold_seconds_sum": 3,
+        "tasks_claimed_total": 3,
+        "changes_committed_total": 2,
+        "tasks_fenced_total": 1,
+        "tasks_rescued_total": 1,
+        "tasks_retried_total": 1,
+        "attempts_finished_total": 3,
+        "attempt_seconds_sum": 4.5,
+        "queue_wait_seconds_sum": 0,
+        "commits_retried_total": 1,
+        "heartbeats_failed_total": 1,
+        "leases_lost_total": 1,
+        "link_losses_total": 1,
+        "layer_rejoins_total": 1,
+        "listener_connects_total": 1,
+        "bridge_elections_total": 1,
+        "loop_failures_total": 1,
+    }
+    assert {name: grown(name) for name in counted} == counted
+    assert [grown("batch_size_sum", verb=verb) for verb in ("claim", "commit", "read")] == [3, 2, 9]
+    assert grown("attempts_finished_total", task="demo.task", status="RELEASED") == 1
+    assert grown("holds_answered_total", route="status", outcome="CHANGED") == 1
+
+
+def test_every_event_that_is_counted_is_emitted_somewhere():
+    """A name that nobody says any more would count nothing, and nobody would notice."""
+    assert {event for event, _ in EVENTS} == set(metrics.HANDLERS)
+    sources = "".join(path.read_text() for path in (ROOT / "tasks_app").rglob("*.py"))
+    emitted = set(re.findall(r'emit\(\s*"([a-z_.]+)"', sources))
+    assert set(metrics.HANDLERS) <= emitted
+
+
+@pytest.mark.parametrize(
+    ("outcome", "cause", "ended_ago", "expected"),
+    [
+        (Outcome.TERMINAL, Cause.HINT, 0.5, 0.5),
+        (Outcome.TERMINAL, Cause.SWEEP, 0.5, 0.5),
+        (Outcome.TERMINAL, Cause.HINT, 60.0, 2.0),
+        (Outcome.TERMINAL, Cause.HINT, -60.0, 0.0),
+        (Outcome.TERMINAL, Cause.FIRST, 0.5, None),
+        (Outcome.CHANGED, Cause.HINT, 0.5, None),
+    ],
+)
+def test_wake_latency_is_of_who_was_woken_by_an_end(
+    grown, monkeypatch, outcome, cause, ended_ago, expected
+):
+    """At most as long as the wait, at least nothing; by the database's clock, ten seconds ahead of ours here."""
+    monkeypatch.setattr(metrics, "_ahead", 10.0)
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    monkeypatch.setattr("time.time", lambda: now.timestamp() - 10.0)
+    finished_at = now - timedelta(seconds=ended_ago)
+    emit(
+        "hold.answered", **{**HELD, "outcome": outcome, "cause": cause, "finished_at": finished_at}
+    )
+    assert grown("wake_latency_seconds_count") == (expected is not None)
+    assert grown("wake_latency_seconds_sum") == pytest.approx(expected or 0.0)
+
+
+def test_wake_latency_is_not_guessed(grown, monkeypatch):
+    """Before anybody has compared the clocks there is nothing to say."""
+    monkeypatch.setattr(metrics, "_ahead", None)
+    facts = {**HELD, "outcome": Outcome.TERMINAL, "finished_at": datetime.now(UTC)}
+    emit("hold.answered", **facts)
+    assert grown("wake_latency_seconds_count") == 0
+    assert grown("holds_answered_total") == 1
+
+
+def test_installing_twice_counts_once(grown):
+    """Whoever comes second is no second observer."""
+    metrics.install()
+    emit("task.fenced", id=UUID(int=1))
+    assert grown("tasks_fenced_total") == 1
+
+
+def test_states_are_told_as_they_are():
+    """Gauges by name and label."""
+    scrape = scraped()
+    assert scrape.value("held", route="status") == 2
+    assert [scrape.value("link_up"), scrape.value("layer_up")] == [1, 0]
+    assert [scrape.value("bridge"), scrape.value("bridge", part="leader")] == [1, 1]
+    assert [scrape.value("pool_connections", state=state) for state in ("used", "idle")] == [2, 1]
+    assert scrape.value("pool_wait_seconds_total") == 1.5
+    assert scrape.value("queue_age_seconds", queue="red") == 1.5
+    assert scrape.value("event_loop_lag_seconds") == 0.5
+
+
+def families() -> set[str]:
+    """The names of all metrics that any process has, as they are scraped."""
+    emit_all()
+    found = text_string_to_metric_families(exposition(EVERY_STATE).decode())
+    return {f"{family.name}_total" if family.type == "counter" else family.name for family in found}
+
+
+def test_the_page_lists_every_metric_and_no_other(counting):
+    """Who reads docs/metrics.md reads what a scrape has."""
+    listed = re.findall(r"^\| `(asyncpoll_\w+)`", PAGE.read_text(), re.MULTILINE)
+    assert len(listed) == len(set(listed))
+    assert set(listed) == families()
+
+
+def test_the_dashboard_asks_for_metrics_that_there_are(counting):
+    """And shows everything that the operator is told to look at."""
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    asked = [target["expr"] for panel in panels for target in panel.get("targets", ())]
+    names = {name for expression in asked for name in re.findall(r"asyncpoll_\w+", expression)}
+    known = families()
+    series = known | {f"{name}_{part}" for name in known for part in ("bucket", "sum", "count")}
+    assert asked
+    assert names <= series
+    assert {"asyncpoll_held", "asyncpoll_link_up", "asyncpoll_queue_age_seconds"} <= names
