@@ -45,6 +45,12 @@ class Turns:
             self._ready.setdefault(lane)
             self.seen[lane.queue] = lane.owner
 
+    def relearn(self, lanes: list[Lane]) -> None:
+        """A scan found ready tasks in these and in no others."""
+        found = frozenset(lanes)
+        self._ready = {lane: None for lane in self._ready if lane in found}
+        self.learn(lanes)
+
     def guess(self, queue: str) -> None:
         """Something became ready on `queue`: likely of somebody who was served there lately."""
         lately = islice(reversed(self._tags), _MOST_GUESSES)

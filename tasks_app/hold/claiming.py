@@ -16,7 +16,7 @@ from tasks_app.hold.admission import Verdict, admission, granted
 from tasks_app.hold.window import Window
 from tasks_app.owned import owned
 from tasks_app.store import Leased
-from tasks_app.store.pool import Pool
+from tasks_app.store.pool import Pool, Transaction
 from tasks_app.store.quarantine import despite_unfit
 from tasks_app.wakeup.offers import Claimant
 from tasks_app.wakeup.service import WakeupService, current_service
@@ -126,10 +126,7 @@ async def _take(pool: Pool, asked: ClaimAsked) -> Taken:
         found = await transaction.run(store.find_claim(asked.claim))
         held = found if found is not None else []
         if found is None:
-            turns = _turns_of(asked.queue)
-            turns.learn(await transaction.run(store.lanes([asked.queue], seen=turns.seen)))
-            fresh = await take(transaction, turns, asked.claim, asked.limit, lease)
-            held = [task.id for task in fresh or ()]
+            held = await _take_fresh(transaction, asked, lease)
             if not held:
                 return _NOTHING
             await transaction.run(store.keep_claim(asked.claim, held, lease))
@@ -137,6 +134,19 @@ async def _take(pool: Pool, asked: ClaimAsked) -> Taken:
     if found is None:
         emit("task.claimed", count=len(held), asked=asked.limit)
     return Taken(tuple(leased), repeated=found is not None)
+
+
+async def _take_fresh(transaction: Transaction, asked: ClaimAsked, lease: float) -> list[UUID]:
+    """As many as asked for, if there are so many: what one owner falls short of is taken from the others."""
+    turns = _turns_of(asked.queue)
+    turns.relearn(await transaction.run(store.lanes([asked.queue], seen=turns.seen)))
+    taken: list[UUID] = []
+    while turns and len(taken) < asked.limit:
+        fresh = await take(transaction, turns, asked.claim, asked.limit - len(taken), lease)
+        if fresh is None:
+            break
+        taken += [task.id for task in fresh]
+    return taken
 
 
 def _outcome(taken: Taken, why: Wake, verdict: Verdict) -> ClaimOutcome:

@@ -91,6 +91,20 @@ class TestClaim:
         assert (empty["outcome"], empty["tasks"]) == ("EMPTY", [])
         assert empty["recommended_client_backoff_ms"] >= 1_000
 
+    async def test_a_task_is_found_although_somebody_else_has_nothing_left(self, executor):
+        """Who had tasks at an earlier claim does not stand in front of who has some now."""
+        for number, owner in enumerate(["a", "b", "b"]):
+            task = await anything.using(owner=owner).aenqueue(number)
+            assert ids(await executor.claim(f"c{number}", limit=1)) == [str(task.id)]
+
+    async def test_as_many_are_claimed_as_asked_for_however_they_are_spread_over_owners(
+        self, executor
+    ):
+        """What one owner does not have is given by another, and the next in line is told that there is more."""
+        for owner in ["a", "b", "b", "b", "b"]:
+            await anything.using(owner=owner).aenqueue(1)
+        assert len(ids(await executor.claim("c1", limit=4))) == 4
+
     async def test_another_queues_tasks_stay_where_they_are(self, executor):
         """A claim names its queue."""
         await many(1)
