@@ -15,6 +15,7 @@ from tasks_app.errors import StoreUnavailable
 from tasks_app.events import emit
 from tasks_app.loops import Loop
 from tasks_app.store import Claimed, give_back, lanes
+from tasks_app.store.claiming import MOST_LANES
 from tasks_app.store.pool import Pool
 from tasks_app.store.quarantine import despite_unfit
 from tasks_app.worker.executor import Executor
@@ -51,6 +52,9 @@ class Claimer(Loop):
         self._turns = Turns(_CREDIT_ROUNDS * held.concurrency)
         # True while there may be ready tasks of whom the turns don't know.
         self._unsure = True
+        # True where the last look may have ended before the last owner; `_beyond` once a claim got something of it.
+        self._cut = False
+        self._beyond = False
         self._looked = float("-inf")
         self._retired = False
         # True from a claim on until its answer: without one, the tasks that it took may be ours without our knowing.
@@ -88,10 +92,15 @@ class Claimer(Loop):
         self._at_rest.clear()
         try:
             await self._give_back()
-            moved = await self._step(free, poll)
+            claimed = await self._step(free, poll)
         finally:
             self._at_rest.set()
-        return 0.0 if moved and self._hungry and self._held.free else poll
+        if not (self._hungry and self._held.free):
+            return poll
+        if claimed:
+            return 0.0
+        # Without room another claim would gain nothing, but a look may find somebody who has some.
+        return max(0.0, self._until_look) if self._unsure else poll
 
     async def _give_back(self) -> None:
         """Nobody runs what the last claim took if its answer was lost with a connection."""
@@ -106,19 +115,24 @@ class Claimer(Loop):
 
     @property
     def _hungry(self) -> bool:
-        return self._unsure or bool(self._turns)
+        return self._unsure or self._beyond or bool(self._turns)
+
+    @property
+    def _until_look(self) -> float:
+        """Seconds until whoever knows of somebody with work may look who else has some."""
+        return self._looked + _LOOK_SECONDS - time.monotonic()
 
     async def _step(self, free: int, poll: float) -> bool:
-        """False: another step now would gain nothing."""
-        since = time.monotonic() - self._looked
-        if since >= poll or (self._unsure and (not self._turns or since >= _LOOK_SECONDS)):
+        """Whether a claim was made for which the limits left room."""
+        used_up = not self._turns and (self._unsure or self._beyond)
+        is_due = self._unsure and self._until_look <= 0
+        if used_up or is_due or time.monotonic() - self._looked >= poll:
             await self._look()
-        claimed = bool(self._turns) and await self._claim(free)
-        return claimed or self._unsure
+        return bool(self._turns) and await self._claim(free)
 
     async def _look(self) -> None:
         # A notification that arrives while the look is out makes it True again.
-        self._unsure = False
+        self._unsure = self._beyond = False
         self._looked = time.monotonic()
         try:
             found = await self._pool.run(lanes(self._queues, queues.outside(), self._turns.seen))
@@ -126,6 +140,7 @@ class Claimer(Loop):
             self._unsure = True
             raise
         self._turns.learn(found)
+        self._cut = len(found) >= MOST_LANES
 
     async def _claim(self, free: int) -> bool:
         """Claim for `free` slots. False: the limits of running tasks leave no room now."""
@@ -136,6 +151,7 @@ class Claimer(Loop):
         batch = await despite_unfit(self._pool, lambda: self._take(free, lease_seconds))
         self._unanswered = False
         if batch:
+            self._beyond = self._cut
             emit("task.claimed", count=len(batch), asked=free)
         self._executor.accept(batch or (), lease_until)
         return batch is not None

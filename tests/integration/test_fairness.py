@@ -202,3 +202,25 @@ class TestLimits:
 
             await aeventually(all_done)
             assert max(sample_tasks.seen["hall"]) <= 3
+
+    async def test_an_offer_while_there_is_no_room_is_tried_a_few_times_at_most(
+        self, settings, statements
+    ):
+        """Every enqueue says that there is work; none of them makes room."""
+        settings.ASYNCPOLL = {
+            **settings.ASYNCPOLL,
+            "MAX_RUNNING_PER_QUEUE": {"default": 1},
+            "WORKER_POLL_SECONDS": 3600.0,
+        }
+        async with working(concurrency=10) as worker:
+            await enqueue_all("a", 1, name="sample.sleep", args="[60]")
+            worker.claimer.work_offered("default")
+            await aeventually(lambda: worker.held.running == 1)
+            await enqueue_all("a", 5)
+            await aeventually(lambda: not worker.claimer._unsure)
+            statements.clear()
+            for _ in range(10):
+                worker.claimer.work_offered("default")
+                await aeventually(lambda: not worker.claimer._unsure)
+            tried = statements.count("lock_claims")
+        assert tried <= 25

@@ -212,6 +212,39 @@ async def test_a_new_owner_is_found_while_another_has_no_end_of_tasks(desks):
     await aeventually(lambda: "new" in begun)
 
 
+async def test_more_owners_than_one_look_gives_do_not_wait_for_a_poll(desks, monkeypatch):
+    """Whoever was beyond the end of the last look is found by the next, which follows when that one is used up."""
+    monkeypatch.setattr("tasks_app.worker.claimer.MOST_LANES", 4)
+    desk = desks(50)
+    desk.ready = [claimed(number, owner=f"o{number}") for number in range(1, 10)]
+
+    def take(call: Any) -> list[Any]:
+        if call.statement == "lanes":
+            return [Lane(task.queue, task.owner) for task in desk.ready[:4]]
+        taken = [task for task in desk.ready if task.owner in said(call)["owner"]]
+        desk.ready = [task for task in desk.ready if task not in taken]
+        return taken
+
+    desk.pool.default = take
+    desk.claimer.start()
+    await aeventually(lambda: len(desk.offered) == 9)
+
+
+async def test_owners_whose_tasks_somebody_has_locked_are_not_looked_for_again_and_again(
+    desks, monkeypatch
+):
+    """However many they are: a look of which nothing could be claimed is followed by a rest."""
+    monkeypatch.setattr("tasks_app.worker.claimer.MOST_LANES", 4)
+    desk = desks(50)
+    locked = [Lane("default", f"o{number}") for number in range(4)]
+    desk.pool.default = lambda call: locked if call.statement == "lanes" else []
+    desk.claimer.start()
+    await aeventually(lambda: desk.asked and not desk.claimer._turns)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert desk.looks == 1
+
+
 async def test_a_new_connection_of_the_listener_is_a_reason_to_look(desks):
     """What was said before it is lost."""
     desk = desks(5)
