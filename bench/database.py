@@ -43,13 +43,13 @@ class Databases:
 
 
 @contextmanager
-def databases() -> Iterator[Databases]:
-    """Databases on the server that DATABASE_URL names, or on one that is started for the purpose."""
+def databases(**settings: str) -> Iterator[Databases]:
+    """Databases on the server that DATABASE_URL names, or on one that is started for the purpose, with `settings`."""
     given = os.environ.get("DATABASE_URL", "")
     if given:
         yield from _migrated(given, "from DATABASE_URL, not pinned")
         return
-    with temporary() as url:
+    with temporary(**settings) as url:
         yield from _migrated(url, "started for this run, without fsync or synchronous commits")
 
 

@@ -109,6 +109,8 @@ class Client:
     socket: socket.socket
     received: bytearray = field(default_factory=bytearray)
     ended: bool = False
+    asked: bool = False
+    """Is an answer owed?"""
 
     def read(self) -> bool:
         """Take what has come; True when an answer is complete, or the connection has ended."""
@@ -134,6 +136,7 @@ class Client:
         fits = self.received.startswith(b"HTTP/1.1 200") and expected in self.received
         text = "" if fits else self.received.decode("utf-8", "replace")
         self.received.clear()
+        self.asked = False
         return Answer(self.index, at, fits, text)
 
 
@@ -158,6 +161,7 @@ class Load:
         """Send each request on its connection."""
         for index, request in requests:
             self.clients[index].socket.sendall(request)
+            self.clients[index].asked = True
 
     def collect(self, count: int, within: float, expected: bytes) -> list[Answer]:
         """Wait for `count` answers that should contain `expected`."""
@@ -166,7 +170,8 @@ class Load:
         while len(answers) < count and (left := deadline - time.monotonic()) > 0:
             for key, _ in self.selector.select(left):
                 client = key.data
-                if client.read():
+                # A connection that ends after its answer ends as it may.
+                if client.read() and client.asked:
                     answers.append(client.take(expected))
                 if client.ended:  # it would be readable for ever
                     self.selector.unregister(client.socket)

@@ -64,6 +64,19 @@ class StoredTasks:
         self._store.execute("ANALYZE tasks_app_task")
         return ids
 
+    def submit(self, count: int) -> list[UUID]:
+        """Enqueue; gives them in the order in which `start` has to name them."""
+        ids = self._store.run(enqueue([new_task(_QUEUE) for _ in range(count)]))
+        self._store.execute("ANALYZE tasks_app_task")
+        return sorted(ids)
+
+    def start(self, task_id: UUID) -> float:
+        """Claim the next task, which must be this one; when that was committed, by the monotonic clock."""
+        claimed = self._store.run(take(self._worker, 1, _QUEUE))
+        if [task.id for task in claimed] != [task_id]:
+            raise BenchError(f"Task {task_id} could not be claimed in its turn.")
+        return time.monotonic()
+
     def end(self, ids: Sequence[UUID]) -> list[Ended]:
         """Commit, as many at once as a busy worker does."""
         return [self._end(part) for part in parts(ids, _PER_STATEMENT)]

@@ -104,10 +104,10 @@ def join(data_dir: Path) -> Server:
 
 
 @contextlib.contextmanager
-def temporary() -> Iterator[str]:
+def temporary(**settings: str) -> Iterator[str]:
     """Yield the DATABASE_URL of a new server that is gone afterwards, also if this process is killed.
 
-    Made for tests: fast, and not durable. Raises EmbeddedError.
+    Made for tests: fast, and not durable. `settings` are more of Postgres' own. Raises EmbeddedError.
     """
     installed()
     with tempfile.TemporaryDirectory(prefix="asyncpoll-", ignore_cleanup_errors=True) as name:
@@ -116,7 +116,7 @@ def temporary() -> Iterator[str]:
         cluster, password = _cluster_of(directory, "--no-sync")
         leash = Leash()
         try:
-            server = cluster.start(None, **_CARELESS)
+            server = cluster.start(None, **_CARELESS, **settings)
             leash.hold(server.pid)
             yield cluster.url(server, password)
             cluster.stop()

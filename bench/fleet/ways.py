@@ -1,0 +1,63 @@
+"""The ways in which a client waits: what it asks, and what it learns from the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+LINGER_MS = 3_000
+"""With fifteen clients fewer than 5 requests a second, and news is 3 s old at most."""
+MOST_TASKS = 100
+HOLD_SECONDS = 25.0
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """A version of a task that an answer told of."""
+
+    task: str
+    version: int
+    is_over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """`tasks` is how many one client waits for; with `every_seconds` it asks at that beat and is never held."""
+
+    name: str
+    tasks: int
+    every_seconds: float | None = None
+
+    def request(self, known: Mapping[str, int], hold_seconds: float) -> bytes:
+        """Ask for what is newer than the versions `known`."""
+        hold = f"max_hold_seconds={0 if self.every_seconds else round(hold_seconds, 3)}"
+        if self.tasks == 1:
+            ((task, version),) = known.items()
+            path = f"{task}/long_poll?client_known_version={version}&{hold}"
+        else:
+            wanted = "&".join(f"task={task}:{version}" for task, version in known.items())
+            path = f"long_poll?{wanted}&{hold}&linger_ms={LINGER_MS}"
+        return f"GET /api/v1/tasks/{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+
+    def read(self, body: bytes, known: Mapping[str, int]) -> tuple[list[News], float]:
+        """What is new in an answer, and the seconds to pause. Raises ValueError for one that tells of a problem."""
+        answer = orjson.loads(body)
+        told: list[dict[str, Any]] = answer.get("tasks", [answer])
+        if answer.get("problems"):
+            raise ValueError(f"problems: {answer['problems'][0]}")
+        news = [
+            News(one["task_id"], one["version"], not one["should_continue_polling"])
+            for one in told
+            if one["version"] > known[one["task_id"]]
+        ]
+        return news, answer["recommended_client_backoff_ms"] / 1e3
+
+
+WAYS = (
+    Way("short", 1, every_seconds=1.0),
+    Way("each", 1),
+    Way("hundred", MOST_TASKS),
+)
