@@ -54,7 +54,9 @@ def _judge_traffic(one: Traffic) -> Iterator[Verdict]:
 
 
 def _judge_healed(one: Healed) -> Iterator[Verdict]:
-    yield _at_most("s waited", one.limit_s + one.machine_s, one.fault, one.worst_wait_s)
+    yield _at_most("s waited", one.limit_s, one.fault, one.worst_wait_s - one.machine_s)
+    if one.heal_limit_s is not None:
+        yield _at_most("s to heal", one.heal_limit_s, one.fault, one.healed_s)
 
 
 def _at_most(title: str, limit: float, where: str, value: float) -> Verdict:

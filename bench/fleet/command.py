@@ -9,9 +9,18 @@ from collections.abc import Iterator, Sequence
 from bench import broker
 from bench.database import Databases, databases
 from bench.errors import BenchError
+from bench.fleet import healing
 from bench.fleet.clients import Clients
 from bench.fleet.crowding import Crowding, Numbers
-from bench.fleet.figures import Crowded, Size, Traffic, crowded_median, traffic_median
+from bench.fleet.figures import (
+    Crowded,
+    Healed,
+    Size,
+    Traffic,
+    crowded_median,
+    healed_median,
+    traffic_median,
+)
 from bench.fleet.place import LAYERS, POSTGRES_SETTINGS, Fleet, fleet
 from bench.fleet.report import Report
 from bench.fleet.traffic import LONGEST_WINDOW_SECONDS, Drive
@@ -20,7 +29,7 @@ from bench.generator import Generator
 from bench.machine import describe, raise_open_files
 from bench.options import add_common, names, numbers, or_none, write_json
 
-PARTS = ("crowd", "traffic")
+PARTS = ("crowd", "traffic", "faults")
 _WAYS = [way.name for way in WAYS]
 # One source address has 28,000 ports to connect from, as Linux is set up.
 _MOST_HELD = 25_000
@@ -87,9 +96,20 @@ class _Bench:
             crowded = [one for one in rounds if isinstance(one, Crowded)]
             report.crowded += [crowded_median(crowded)] if crowded else []
             report.traffic += _traffic_medians([o for o in rounds if isinstance(o, Traffic)])
+        if "faults" in self._asked.part:
+            report.healed = self._healed()
         return report
 
+    def _healed(self) -> list[Healed]:
+        found = list(healing.measure(self._asked.repeat, _say))
+        self.failures += [one for one in found if isinstance(one, str)]
+        healed = [one for one in found if isinstance(one, Healed)]
+        faults = dict.fromkeys(one.fault for one in healed)
+        return [healed_median([one for one in healed if one.fault == fault]) for fault in faults]
+
     def _sizes(self) -> Iterator[Size]:
+        if not {"crowd", "traffic"} & set(self._asked.part):
+            return
         for layer in self._asked.layer:
             for processes in self._asked.processes:
                 yield Size(layer, processes)

@@ -66,12 +66,9 @@ class Report:
         if not self.healed:
             return []
         return [
-            "| fault | lasted | well again after | longest wait |",
-            "|---|--:|--:|--:|",
-            *(
-                f"| {one.fault} | {one.lasted_s:.1f} s | {one.healed_s:.2f} s | {one.worst_wait_s:.2f} s |"
-                for one in self.healed
-            ),
+            "| fault | lasted | well again after | longest wait | of it the machine's |",
+            "|---|--:|--:|--:|--:|",
+            *map(_healed_row, self.healed),
         ]
 
 
@@ -101,4 +98,11 @@ def _traffic_row(one: Traffic) -> str:
         f"{one.cpu_percent:.0f} %",
         f"{one.commands_per_minute:,.0f}",
     ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _healed_row(one: Healed) -> str:
+    cells = [one.fault]
+    seconds = (one.lasted_s, one.healed_s, one.worst_wait_s, one.machine_s)
+    cells += [f"{value:.2f} s" for value in seconds]
     return f"| {' | '.join(cells)} |"

@@ -7,97 +7,36 @@ trouble shows in /readyz, and the fleet is well again without a restart.
 from __future__ import annotations
 
 import asyncio
-import re
 import signal
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-import msgpack
-import psycopg
 import pytest
 
-from tests.databases import migrate
-from tests.fleet.redis_server import RedisServer
+from tests.fleet.fleet import Fleet, started
 from tests.fleet.stream import stream
-from tests.fleet.webs import Web, Webs
-from tests.postgres import Postgres, own_postgres
-from tests.support import aeventually
+from tests.fleet.webs import Webs
 
-PROCESSES = 3
 # Packets are dropped by a filter that only Linux has.
 FAULTS = ["stall", *(["blackhole"] if sys.platform == "linux" else [])]
 # How soon a bridge is succeeded that died, and one that froze.
 DEATH_SECONDS = 1.0
 FREEZING_SECONDS = 6.0
-# Connections of a process's pool, at most.
-POOL = 4
-
-
-@dataclass(slots=True)
-class Fleet:
-    """What the scenarios share."""
-
-    postgres: Postgres
-    redis: RedisServer
-    webs: Webs
-
-    def stream(self):
-        """Commits, waiters and their lateness."""
-        return stream(self.postgres.url, self.webs)
-
-    def but(self, web: Web) -> Webs:
-        """All processes but one."""
-        return Webs(other for other in self.webs if other is not web)
-
-    async def leaves_nothing_behind(self) -> None:
-        """Wait until everybody is well and has the connections that it had before."""
-        await self.webs.leader()
-        await aeventually(self._has_its_connections)
-
-    async def _has_its_connections(self) -> bool:
-        listening = "application_name = 'asyncpoll listener'"
-        async with await psycopg.AsyncConnection.connect(self.postgres.url) as connection:
-            cursor = await connection.execute(
-                f"SELECT count(*) FILTER (WHERE {listening}), count(*) FILTER (WHERE NOT {listening}) "
-                "FROM pg_stat_activity WHERE application_name LIKE 'asyncpoll %'"
-            )
-            listeners, others = await cursor.fetchone()
-        count = len(self.webs)
-        return (
-            (listeners, self.redis.subscribers()) == (count, count)
-            and others <= POOL * count
-            and self.redis.clients() <= 2 * count
-        )
 
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """Three web processes, Valkey, and a Postgres server of their own."""
-    directory = tmp_path_factory.mktemp("fleet")
-    with own_postgres() as database:
-        migrate(database.url)
-        redis = RedisServer(directory)
-        redis.start()
-        webs = Webs(Web(number, database, redis, directory) for number in range(PROCESSES))
-        try:
-            for web in webs:
-                web.start()
-            yield Fleet(database, redis, webs)
-        finally:
-            for web in webs:
-                web.close()
-            redis.kill()
+    with started(tmp_path_factory.mktemp("fleet")) as fleet:
+        yield fleet
 
 
 @pytest.fixture(autouse=True)
 def mended(fleet: Fleet) -> Iterator[None]:
     """A test that failed half-way leaves its fault to nobody."""
     yield
-    fleet.redis.resume()
-    for web in fleet.webs:
-        web.mend()
+    fleet.mend()
 
 
 async def test_one_process_relays_and_every_process_answers_at_once(fleet):
@@ -236,14 +175,8 @@ async def test_a_redis_connection_that_goes_silent_is_replaced(fleet, fault):
 async def test_a_process_that_reads_too_slowly_is_cut_off_and_comes_back(fleet):
     """The server keeps so much for a subscriber and no more; what it dropped is a gap."""
     slow = fleet.but(await fleet.webs.leader())[0]
-    fleet.redis.ask("CONFIG", "SET", "client-output-buffer-limit", "pubsub 1mb 0 0")
-    (group,) = re.findall(r"\S*__group__\S+", fleet.redis.ask("PUBSUB", "CHANNELS"))
-    padding = msgpack.packb({"type": "padding", "padding": "x" * 8_000})
     async with fleet.stream() as lateness:
-        slow.signal(signal.SIGSTOP)
-        while fleet.redis.subscribers() == PROCESSES:
-            await asyncio.to_thread(fleet.redis.ask_often, 200, "PUBLISH", group, padding)
-        slow.signal(signal.SIGCONT)
+        await fleet.overrun(slow)
         await fleet.webs.leader()
         await lateness.goes_on(fleet.webs)
     lateness.keeps_the_promise(but=[slow])

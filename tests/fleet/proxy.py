@@ -85,6 +85,8 @@ class Proxy:
                 await pipe.over.wait()
             else:
                 await pipe.forward(reader, self._target)
+        except asyncio.CancelledError:
+            pass  # by `_end`; the server of Python 3.11 would write it out
         finally:
             pipe.close()
             self._pipes.discard(pipe)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 import psycopg
+from uuid_utils.compat import uuid7
 
 from asyncpoll.contract import Status
-from tasks_app.models.task import new_task_id
 from tasks_app.store import NewTask, enqueue, step
 from tasks_app.store.pool import execute
 from tests.fleet.webs import AWAY, Web
@@ -90,7 +90,7 @@ class _Flow:
         self._latest: dict[UUID, int] = {}
         self._seen: dict[tuple[int, UUID], int] = {}
         self._running = asyncio.Event()
-        self.tasks = [new_task_id() for _ in range(_TASKS)]
+        self.tasks = [uuid7() for _ in range(_TASKS)]
 
     async def prepare(self) -> None:
         rows = [

@@ -9,7 +9,15 @@ import orjson
 import pytest
 
 from bench.fleet.aims import judge
-from bench.fleet.figures import Crowded, Healed, Size, Traffic, crowded_median, traffic_median
+from bench.fleet.figures import (
+    Crowded,
+    Healed,
+    Size,
+    Traffic,
+    crowded_median,
+    healed_median,
+    traffic_median,
+)
 from bench.fleet.queries import Asked
 from bench.fleet.report import Report
 from bench.fleet.scenario import SHORTEST_SECONDS, ends_within, scenario
@@ -93,6 +101,7 @@ def test_what_failed_in_any_round_is_summed_up():
     middle = crowded_median(rounds)
     assert (middle.resets, middle.storm_s, middle.size) == (2, 0.9, SIZE)
     assert traffic_median([TRAFFIC, replace(TRAFFIC, errors=3)]).errors == 3
+    assert healed_median([HEALED, replace(HEALED, worst_wait_s=2.9)]).worst_wait_s == 2.9
 
 
 def missed(*, crowded=(), traffic=(), healed=()) -> list[str]:
@@ -124,6 +133,7 @@ def test_a_wait_is_excused_by_what_the_machine_took():
     """And by nothing else."""
     assert missed(healed=[replace(HEALED, worst_wait_s=3.1)]) == []
     assert missed(healed=[replace(HEALED, worst_wait_s=3.2)]) == ["s waited"]
+    assert missed(healed=[replace(HEALED, heal_limit_s=1.0)]) == ["s to heal"]
 
 
 def test_the_report_shows_each_part_that_was_measured():
@@ -132,7 +142,7 @@ def test_the_report_shows_each_part_that_was_measured():
     text = report.markdown()
     assert "| 3 × redis | 1,500 | 1.00 / 4.00 ms | 8,000 in 0.90 s, commits 0.40 s |" in text
     assert "| 3 × redis | each | 1,500 | 90.0 (50.0 without news) | 3,600 (3,400 reads" in text
-    assert "| a fault | 0.0 s | 1.50 s | 2.10 s |" in text
+    assert "| a fault | 0.00 s | 1.50 s | 2.10 s | 0.10 s |" in text
     assert "- a note" in text
     assert "requests/s" not in Report(["a note"], [CROWDED]).markdown()
     assert {verdict["is_met"] for verdict in report.as_json()["aims"]} == {True}

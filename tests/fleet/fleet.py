@@ -1,0 +1,96 @@
+"""A fleet of three: web processes, Valkey, and a Postgres server of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgpack
+import psycopg
+
+from tests.databases import migrate
+from tests.fleet.redis_server import RedisServer
+from tests.fleet.stream import Lateness, stream
+from tests.fleet.webs import Web, Webs
+from tests.postgres import Postgres, own_postgres
+from tests.support import aeventually
+
+PROCESSES = 3
+# Connections of a process's pool, at most.
+POOL = 4
+
+
+@dataclass(slots=True)
+class Fleet:
+    """What the scenarios share."""
+
+    postgres: Postgres
+    redis: RedisServer
+    webs: Webs
+
+    def stream(self) -> AbstractAsyncContextManager[Lateness]:
+        """Commits, waiters and their lateness."""
+        return stream(self.postgres.url, self.webs)
+
+    def mend(self) -> None:
+        """Undo whatever was done to it and does not end by itself."""
+        self.redis.resume()
+        for web in self.webs:
+            web.mend()
+
+    async def overrun(self, slow: Web) -> None:
+        """Stop a process, and send it more than the server keeps for it, so that it is cut off; then continue it."""
+        self.redis.ask("CONFIG", "SET", "client-output-buffer-limit", "pubsub 1mb 0 0")
+        (group,) = re.findall(r"\S*__group__\S+", self.redis.ask("PUBSUB", "CHANNELS"))
+        padding = msgpack.packb({"type": "padding", "padding": "x" * 8_000})
+        slow.signal(signal.SIGSTOP)
+        while self.redis.subscribers() == len(self.webs):
+            await asyncio.to_thread(self.redis.ask_often, 200, "PUBLISH", group, padding)
+        slow.signal(signal.SIGCONT)
+
+    def but(self, web: Web) -> Webs:
+        """All processes but one."""
+        return Webs(other for other in self.webs if other is not web)
+
+    async def leaves_nothing_behind(self) -> None:
+        """Wait until everybody is well and has the connections that it had before."""
+        await self.webs.leader()
+        await aeventually(self._has_its_connections)
+
+    async def _has_its_connections(self) -> bool:
+        listening = "application_name = 'asyncpoll listener'"
+        async with await psycopg.AsyncConnection.connect(self.postgres.url) as connection:
+            cursor = await connection.execute(
+                f"SELECT count(*) FILTER (WHERE {listening}), count(*) FILTER (WHERE NOT {listening}) "
+                "FROM pg_stat_activity WHERE application_name LIKE 'asyncpoll %'"
+            )
+            listeners, others = await cursor.fetchone()
+        count = len(self.webs)
+        return (
+            (listeners, self.redis.subscribers()) == (count, count)
+            and others <= POOL * count
+            and self.redis.clients() <= 2 * count
+        )
+
+
+@contextmanager
+def started(directory: Path) -> Iterator[Fleet]:
+    """Start all of it; ended at the end. `directory` is for its logs."""
+    with own_postgres() as database:
+        migrate(database.url)
+        redis = RedisServer(directory)
+        redis.start()
+        webs = Webs(Web(number, database, redis, directory) for number in range(PROCESSES))
+        try:
+            for web in webs:
+                web.start()
+            yield Fleet(database, redis, webs)
+        finally:
+            for web in webs:
+                web.close()
+            redis.kill()
