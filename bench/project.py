@@ -24,11 +24,11 @@ def environment(url: str, settings: str = "asyncpoll.settings") -> dict[str, str
     }
 
 
-def holding(url: str, most_held: int) -> dict[str, str]:
+def holding(url: str, most_held: int, settings: str = "asyncpoll.settings") -> dict[str, str]:
     """The same for a web process that holds so many requests, each for as long as a measurement takes."""
     limit = str(2 * most_held + 1000)
     return {
-        **environment(url),
+        **environment(url, settings),
         "CHANNEL_REDIS_URL": "",
         "ASYNCPOLL_ANONYMOUS": "1",
         "ASYNCPOLL_MAX_HELD": limit,

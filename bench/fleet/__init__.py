@@ -8,6 +8,7 @@ for all). Nothing is pinned: processes, clients, Postgres and Valkey share all c
               answer
     drain     SIGTERM with so many held: until the last answer, resets, and answers other than 200 DRAINING
     traffic   1,500 tasks of 30-120 s, one ending and a new one starting 20 times a second, and clients that
+                plain    ask for each task once a second, by a route that reads the row each time and nothing else
                 short    ask for each task once a second (max_hold_seconds=0, what memory knows is answered from there)
                 each     long-poll each task (25 s)
                 hundred  long-poll 100 tasks in one request (25 s), and linger

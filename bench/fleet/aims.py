@@ -40,6 +40,8 @@ def _judge_crowded(one: Crowded) -> Iterator[Verdict]:
 
 
 def _judge_traffic(one: Traffic) -> Iterator[Verdict]:
+    if one.way == "plain":
+        return
     where = f"{size_text(one.size)}, {one.way}"
     yield _at_most("errors", 0, where, one.errors)
     news = one.changes_per_minute + one.first_polls_per_minute

@@ -23,6 +23,8 @@ from bench.tasks import StoredTasks
 POSTGRES_SETTINGS = {"shared_preload_libraries": "pg_stat_statements"}
 LAYERS = ("memory", "redis")
 
+_SETTINGS = "bench.fleet.site.settings"
+
 # The kernel gives each connection to any of the processes; none should be missed.
 _LOOKS_PER_PROCESS = 12
 
@@ -57,7 +59,7 @@ class Fleet:
 def fleet(databases: Databases, size: Size, most_held: int) -> Iterator[Fleet]:
     """Web processes of this size on a fresh database, killed at the end. Raises BenchError."""
     with databases.fresh() as url, _layer(size) as redis_url, _role(url) as (role, web_url):
-        environment = {**holding(web_url, most_held), "CHANNEL_REDIS_URL": redis_url}
+        environment = {**holding(web_url, most_held, _SETTINGS), "CHANNEL_REDIS_URL": redis_url}
         with (
             WebProcesses(size.processes, environment) as server,
             closing(StoredTasks(url)) as tasks,

@@ -25,16 +25,23 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """`tasks` is how many one client waits for; with `every_seconds` it asks at that beat and is never held."""
+    """`tasks` is how many one client waits for; with `every_seconds` it asks at that beat and is never held.
+
+    `remembers`: by a route that may answer from memory, as all of the project's may.
+    """
 
     name: str
     tasks: int
     every_seconds: float | None = None
+    remembers: bool = True
 
     def request(self, known: Mapping[str, int], hold_seconds: float) -> bytes:
         """Ask for what is newer than the versions `known`."""
         hold = f"max_hold_seconds={0 if self.every_seconds else round(hold_seconds, 3)}"
-        if self.tasks == 1:
+        if not self.remembers:
+            (task,) = known
+            path = f"{task}/plain_poll"
+        elif self.tasks == 1:
             ((task, version),) = known.items()
             path = f"{task}/long_poll?client_known_version={version}&{hold}"
         else:
@@ -57,6 +64,7 @@ class Way:
 
 
 WAYS = (
+    Way("plain", 1, every_seconds=1.0, remembers=False),
     Way("short", 1, every_seconds=1.0),
     Way("each", 1),
     Way("hundred", MOST_TASKS),

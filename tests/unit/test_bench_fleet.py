@@ -24,7 +24,7 @@ from bench.fleet.scenario import SHORTEST_SECONDS, ends_within, scenario
 from bench.fleet.traffic import Window
 from bench.fleet.ways import WAYS, News
 
-SHORT, EACH, HUNDRED = WAYS
+PLAIN, SHORT, EACH, HUNDRED = WAYS
 SIZE = Size("redis", 3)
 CROWDED = Crowded(SIZE, 1500, 1.0, 4.0, 8000, 0.9, 0.4, 2000, 0.5, 0, 0, 0)
 TRAFFIC = Traffic(SIZE, "each", 1500, 90.0, 50.0, 3600.0, 3400.0, 2400.0, 1200.0, 90.0, 2.0, 9.0, 12, 0)  # fmt: skip
@@ -37,6 +37,7 @@ def test_short_polls_are_never_held_and_long_polls_are():
         {"a": 2}, 25.0
     )
     assert b"client_known_version=2&max_hold_seconds=12.5 " in EACH.request({"a": 2}, 12.5)
+    assert b"/tasks/a/plain_poll HTTP" in PLAIN.request({"a": 2}, 25.0)
 
 
 def test_a_bundle_asks_for_all_its_tasks_and_lingers():
@@ -127,6 +128,7 @@ def test_reads_are_bounded_by_changes_and_first_polls():
     assert missed(traffic=[worse]) == ["errors", "reads by changes and first polls", "renewals/s"]
     assert missed(traffic=[replace(TRAFFIC, way="hundred")]) == ["requests/s"]
     assert missed(traffic=[replace(TRAFFIC, way="short", requests_per_second=1500.0)]) == []
+    assert missed(traffic=[replace(worse, way="plain")]) == []
 
 
 def test_a_wait_is_excused_by_what_the_machine_took():
