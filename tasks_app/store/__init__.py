@@ -71,7 +71,7 @@ from tasks_app.store.verbs import (
     step,
     stop_worker,
 )
-from tasks_app.store.waiting import QueueDepth, clock, depths
+from tasks_app.store.waiting import QueueDepth, clock, depths, hasten
 
 __all__ = [
     "ENDINGS",
@@ -118,6 +118,7 @@ __all__ = [
     "find_committed",
     "find_tokens",
     "give_back",
+    "hasten",
     "heartbeat",
     "holds",
     "identify",

@@ -15,7 +15,7 @@ from asyncpoll.contract import Status
 from tasks_app.hold.admission import admission
 from tasks_app.observers import measuring as module
 from tasks_app.observers.measuring import Measuring
-from tasks_app.store import Lane, Share, claim, depths, step
+from tasks_app.store import Lane, Share, claim, depths, hasten, step
 from tests.integration.api_support import API, is_problem, mapped, stored
 from tests.integration.clients import connected
 from tests.scraping import Scrape
@@ -160,9 +160,28 @@ async def test_only_so_many_are_counted(service):
         for owner in ("", "x", "y"):
             for _ in range(2):
                 await stored(service, queue=queue, owner=owner)
-    bounds = {"most": 3, "most_queues": 2, "most_owners": 2}
+    bounds = {"most": 100, "most_each": 3, "most_queues": 2, "most_owners": 2}
     found = await service.pool.run(replace(depths(), params=bounds))
     assert [(each.queue, each.ready) for each in found] == [("a", 3), ("b", 3)]
+    shared = replace(depths(), params={**bounds, "most": 9, "most_each": 100, "most_queues": 9})
+    assert [each.ready for each in await service.pool.run(shared)] == [2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("hastened", [True, False])
+async def test_a_burst_is_not_gathered_to_count_some_of_it(service, hastened):
+    """Not hastened it would be, by a planner that takes a queue for short which has just become long."""
+    call = depths()
+    async with service.pool.transaction() as transaction:
+        execute = transaction._connection.execute
+        await execute("SET LOCAL enable_seqscan = on")
+        await execute("SET LOCAL seq_page_cost = 0")
+        await execute("SET LOCAL random_page_cost = 1000000")
+        if hastened:
+            await transaction.run(hasten(1_000))
+        cursor = await execute(f"EXPLAIN {call.sql}".encode(), call.params)
+        plan = "\n".join(row[0] for row in await cursor.fetchall())
+    gathers = [word for word in ("Bitmap", "Seq Scan", "Sort") if word in plan]
+    assert bool(gathers) is not hastened
 
 
 async def test_the_database_is_asked_once_in_some_seconds(client, statements):

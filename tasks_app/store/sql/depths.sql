@@ -1,4 +1,4 @@
--- depths: of at most `most_queues` queues, how many tasks are ready, counted up to `most`, and how long those next in line wait.
+-- depths: of at most `most_queues` queues, how many tasks are ready, counted up to a share of `most`, and how long those next in line wait.
 WITH RECURSIVE found(queue, place) AS (
     SELECT min(t.queue), 1 FROM tasks_app_task t WHERE t.ready
     UNION ALL
@@ -8,7 +8,8 @@ WITH RECURSIVE found(queue, place) AS (
 SELECT
     found.queue,
     (SELECT count(*) FROM (
-        SELECT 1 FROM tasks_app_task t WHERE t.ready AND t.queue = found.queue LIMIT %(most)s
+        SELECT 1 FROM tasks_app_task t WHERE t.ready AND t.queue = found.queue
+        LIMIT (SELECT least(%(most_each)s, %(most)s / count(*)) FROM found WHERE queue IS NOT NULL)
     ) AS counted),
     (
         -- A loose scan of the index: one descent for each owner, to the first task in its line.
