@@ -161,3 +161,5 @@ async def _prepare_where_safe(connection: AsyncConnection) -> None:
     if direct:
         # A plan made while the table was small is kept while it grows, and every statement of the store has its index.
         await connection.execute("SET enable_seqscan = off", prepare=False)
+        # What reads a table of a few rows all the same is thought dear by that, and would be compiled for 0.2 s each time.
+        await connection.execute("SET jit = off", prepare=False)
