@@ -121,6 +121,10 @@ def _validate(name: str, validator: Validator, arguments: Any) -> None:
         raise InvalidArguments(
             f"{name}: its schema refers to {unresolvable.ref!r}, which is not in it; put it under $defs."
         ) from None
+    except RecursionError:
+        raise InvalidArguments(
+            f"{name}: its arguments are nested too deeply to be checked; nest them a few hundred levels at most."
+        ) from None
     if error is not None:
         raise InvalidArguments(
             f"{name}: {error.message[:_MESSAGE_CHARACTERS]} at {error.json_path} of its arguments."

@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from asyncpoll.contract import JSON_MEDIA_TYPE, PROBLEM_MEDIA_TYPE, Problem
 from tasks_app.headers import security_headers
 from tasks_app.prepared import PreparedResponse
+from tasks_app.store.jsontext import clean_text
 
 
 class ProblemRaised(Exception):
@@ -57,7 +58,8 @@ def problem_document(kind: Problem, status: int, detail: str) -> dict[str, Any]:
         "type": kind.value,
         "title": kind.summary,
         "status": int(status),
-        "detail": detail,
+        # It may quote what came as JSON, in which lone surrogates can be written.
+        "detail": clean_text(detail),
     }
 
 

@@ -391,6 +391,7 @@ class TestSubmitting:
             ("", 400, "invalid-body", "not JSON"),
             ('{"task":"sample.add","kwargs":{"a":NaN}}', 400, "invalid-body", "not JSON"),
             ('{"task":"api.echo","kwargs":{"value":"\\ud800"}}', 422, "invalid-arguments", "surrogate"),
+            ('{"task":"api.echo","queue":"\\ud800"}', 422, "out-of-bounds", "queue is ?"),
             ("[" * 100_000, 400, "invalid-body", "not JSON"),
             ('{"task":"sample.add","kwargs":{"a":' + "9" * 5_000 + "}}", 400, "invalid-body", "not JSON"),
             ("[]", 422, "invalid-body", "dictionary"),

@@ -73,6 +73,17 @@ def test_a_reference_out_of_the_schema_is_never_fetched():
         declared.prepare([], {})
 
 
+def test_arguments_nested_too_deeply_to_be_checked_are_refused():
+    """A recursive schema follows the arguments as deep as they go, which JSON text may be well before."""
+    schema = {"type": "object", "additionalProperties": {"$ref": "#"}}
+    declared = external_task("test.tree", schema, "q")
+    deep: dict[str, object] = {}
+    for _ in range(400):
+        deep = {"a": deep}
+    with pytest.raises(InvalidArguments, match="too deeply"):
+        declared.prepare([], deep)
+
+
 def test_it_can_not_be_called_here():
     """With the remedy."""
     with pytest.raises(InvalidTask, match="let an executor claim it"):
