@@ -129,10 +129,15 @@ async def _commit(pool: Pool, lease: Lease, held: Leased, said: Said, change: Ch
 
 async def _try_commit(pool: Pool, lease: Lease, change: Change) -> list[Committed]:
     """Empty where the lease is not theirs any more. Raises StoreUnavailable where somebody keeps the row locked."""
+    settings = conf.current()
+    call = commit(
+        lease.claim,
+        [change],
+        reoffer=settings.limits_running,
+        anywhere=settings.MAX_RUNNING_PER_OWNER > 0,
+    )
     for tries in range(1, _COMMIT_TRIES + 1):
-        committed = await pool.run(
-            commit(lease.claim, [change], reoffer=conf.current().limits_running)
-        )
+        committed = await pool.run(call)
         if committed:
             return committed
         held = await pool.run(holds(lease.claim, [change]))

@@ -12,16 +12,18 @@ from tasks_app.store.rows import Change, Committed, committed
 
 
 def commit(
-    worker: UUID, changes: Sequence[Change], *, reoffer: bool = False
+    worker: UUID, changes: Sequence[Change], *, reoffer: bool = False, anywhere: bool = False
 ) -> Call[list[Committed]]:
     """Make `changes` (at most one per task) visible. A task missing from the answer was fenced off, or somebody else has
-    its row locked: `holds` tells. `reoffer`: wake the workers of its queue when a task no longer runs."""
+    its row locked: `holds` tells. `reoffer`: wake the workers of its queue when a task no longer runs; `anywhere`: those
+    of every queue, when it is somebody's."""
     return Call(
         "commit",
         {
             "worker": worker,
             "head_start": HEAD_START_SECONDS,
             "reoffer": reoffer,
+            "anywhere": anywhere,
             "changes": json_text([_facts(change) for change in changes]),
             "earlier": json_text([event for change in changes for event in _earlier(change)]),
             "steps": json_text([step for change in changes for step in _steps(change)]),

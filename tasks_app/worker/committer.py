@@ -205,7 +205,13 @@ class Committer(Loop):
         await self._settle(batch, committed)
 
     def _commit(self, changes: Sequence[Change]) -> Call[list[Committed]]:
-        return commit(self._worker, changes, reoffer=conf.current().limits_running)
+        settings = conf.current()
+        return commit(
+            self._worker,
+            changes,
+            reoffer=settings.limits_running,
+            anywhere=settings.MAX_RUNNING_PER_OWNER > 0,
+        )
 
     async def _write_apart(self, batch: Sequence[Entry], error: Exception) -> None:
         """Something in `batch` is refused: halve it until that is alone, and fail its task instead."""

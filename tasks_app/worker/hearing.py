@@ -13,7 +13,7 @@ from tasks_app.worker.executor import Executor
 
 
 class WorkEar:
-    """Passes on `queue:<name>`, `due:<seconds>` and `cancel:<task id>`. Anything else is said in an event and forgotten."""
+    """Passes on `queue:<name>`, `room:`, `due:<seconds>` and `cancel:<task id>`. Anything else is said in an event and forgotten."""
 
     def __init__(self, claimer: Claimer, executor: Executor) -> None:
         self._claimer = claimer
@@ -28,6 +28,8 @@ class WorkEar:
         verb, _, rest = payload.partition(":")
         if verb == "queue" and rest:
             self._claimer.work_offered(rest)
+        elif verb == "room":
+            self._claimer.work_offered()
         elif verb == "due" and due.heard(rest):
             return
         elif verb == "cancel" and (task_id := _uuid(rest)) is not None:

@@ -224,3 +224,25 @@ class TestLimits:
                 await aeventually(lambda: not worker.claimer._unsure)
             tried = statements.count("lock_claims")
         assert tried <= 25
+
+    async def test_the_room_of_an_owner_is_heard_of_by_workers_of_other_queues(self, settings):
+        """An owner's limit spans queues, which may have workers of their own."""
+        settings.ASYNCPOLL = {
+            **settings.ASYNCPOLL,
+            "MAX_RUNNING_PER_OWNER": 1,
+            "WORKER_POLL_SECONDS": 3600.0,
+        }
+        async with working(queues=("mail",)) as mail, working(queues=("pdf",)) as pdf:
+            await enqueue_all("a", 1, name="sample.wait_at", args='["post"]', queue="mail")
+            mail.claimer.work_offered("mail")
+            await aeventually(lambda: mail.held.running == 1)
+            await enqueue_all("a", 1, queue="pdf")
+            pdf.claimer.work_offered("pdf")
+            await aeventually(lambda: not pdf.claimer._unsure and pdf.claimer._turns)
+            sample_tasks.gates["post"].set()
+
+            async def all_done() -> bool:
+                rows = await fetch("SELECT count(*) FROM tasks_app_task WHERE status <> 'SUCCESS'")
+                return rows[0][0] == 0
+
+            await aeventually(all_done)

@@ -37,7 +37,7 @@ changed AS (
         finished_at = CASE WHEN c.ends IN ('SUCCESS', 'FAILED', 'CANCELLED') THEN now.at END
     FROM held c, now
     WHERE t.id = c.id
-    RETURNING t.id, t.queue, t.status, t.version, t.attempt, t.ready, now.at,
+    RETURNING t.id, t.queue, t.owner, t.status, t.version, t.attempt, t.ready, now.at,
         c.bump, c.kind, c.progress, c.message, c.data
 ),
 history AS (
@@ -73,5 +73,9 @@ offered AS MATERIALIZED (
         -- Where limits hold tasks back, one that no longer runs has made room for another.
         SELECT DISTINCT queue FROM changed WHERE ready OR (%(reoffer)s AND status <> 'RUNNING')
     ) AS q
+    UNION ALL
+    -- An owner's limit spans queues.
+    SELECT pg_notify('asyncpoll_work', 'room:')
+    WHERE %(anywhere)s AND EXISTS (SELECT FROM changed WHERE owner <> '' AND status <> 'RUNNING')
 )
 SELECT id, status, version, (SELECT count(*) FROM told) + (SELECT count(*) FROM offered) FROM changed
