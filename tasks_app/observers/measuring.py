@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from tasks_app.errors import StoreUnavailable
-from tasks_app.observers.metrics import compare_clocks
+from tasks_app.observers.metrics import WAITS
 from tasks_app.store import QueueDepth, clock, depths, hasten
 from tasks_app.store.pool import loop_pool
 
@@ -63,7 +63,7 @@ async def _measure() -> Depths | None:
     except StoreUnavailable:
         return None
     # The answer was made at some moment in between.
-    compare_clocks(theirs - (sent_at + time.time()) / 2)
+    WAITS.ahead_seconds = theirs - (sent_at + time.time()) / 2
     return found
 
 

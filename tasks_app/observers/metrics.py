@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from asyncpoll.contract import Outcome
 from tasks_app.events import subscribe
-from tasks_app.wakeup.reader import Cause
+from tasks_app.observers.waits import Waits
 
 REGISTRY: Final = CollectorRegistry()
 """Our own: the library's default one belongs to the project that we are part of."""
+WAITS: Final = Waits()
+REGISTRY.register(WAITS)
 
-_WAKE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5)
-_HOLD_SECONDS = (0.005, 0.05, 0.25, 1, 2.5, 5, 10, 20, 30, 60)
 _TASK_SECONDS = (0.01, 0.05, 0.25, 1, 5, 15, 30, 60, 120, 300, 600, 1800)
 _COMMIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3)
 _SIZES = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000)
@@ -32,9 +29,6 @@ def _histogram(name: str, says: str, buckets: tuple[float, ...], *labels: str) -
     return Histogram(f"asyncpoll_{name}", says, labels, registry=REGISTRY, buckets=buckets)
 
 
-_ANSWERED = _counter("holds_answered", "Waits answered", "route", "outcome")
-_HELD_FOR = _histogram("hold_seconds", "How long waits were held", _HOLD_SECONDS, "route")
-_WAKE = _histogram("wake_latency_seconds", "Commit of a task's end to a held answer", _WAKE_SECONDS)
 _BATCHES = _histogram("batch_size", "Tasks in one statement", _SIZES, "verb")
 _CLAIMED = _counter("tasks_claimed", "Tasks claimed")
 _COMMITTED = _counter("changes_committed", "Changes of running tasks committed")
@@ -53,38 +47,6 @@ _LAYER_JOINED = _counter("layer_rejoins", "Times that the channel layer was join
 _CONNECTED = _counter("listener_connects", "Connections of a listener", "application")
 _LEADING = _counter("bridge_elections", "Times that this process became the bridge of a fleet")
 _LOOP_FAILED = _counter("loop_failures", "Rounds of a background loop that failed", "loop")
-
-# What the database's clock is ahead of this machine's, in seconds, once somebody has compared them.
-_ahead: float | None = None
-
-
-def compare_clocks(ahead_seconds: float) -> None:
-    """The database's clock is ahead of ours by so much; wake latency is counted from now on."""
-    global _ahead
-    _ahead = ahead_seconds
-
-
-@lru_cache(maxsize=256)
-def _of_hold(route: str, outcome: str) -> tuple[Callable[[], None], Callable[[float], None]]:
-    """What to call for one wait. Looking a label up costs more than counting."""
-    return _ANSWERED.labels(route, outcome).inc, _HELD_FOR.labels(route).observe
-
-
-def _hold_answered(facts: dict[str, Any]) -> None:
-    held_seconds = facts["held_seconds"]
-    count, observe = _of_hold(facts["route"], facts["outcome"])
-    count()
-    observe(held_seconds)
-    if facts["outcome"] is Outcome.TERMINAL and _ahead is not None and facts.get("finished_at"):
-        _note_wake(facts, held_seconds, _ahead)
-
-
-def _note_wake(facts: dict[str, Any], held_seconds: float, ahead: float) -> None:
-    """Who found the end at its first look was not woken. Who came between a commit and its hint waited since then."""
-    if facts["cause"] not in (None, Cause.FIRST):
-        since_commit = time.time() + ahead - facts["finished_at"].timestamp()
-        _WAKE.observe(min(max(0.0, since_commit), held_seconds))
-
 
 _CLAIMS = _BATCHES.labels("claim")
 _COMMITS = _BATCHES.labels("commit")
@@ -123,8 +85,8 @@ def _each(counter: Counter, *labels: str) -> Handler:
 
 HANDLERS: Final[Mapping[str, Handler]] = MappingProxyType(
     {
-        "hold.answered": _hold_answered,
-        "claim.answered": _hold_answered,
+        "hold.answered": WAITS.note,
+        "claim.answered": WAITS.note,
         "task.claimed": _claimed,
         "task.committed": _committed,
         "task.finished": _finished,

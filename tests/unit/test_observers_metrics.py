@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from prometheus_client import Histogram
 from prometheus_client.parser import text_string_to_metric_families
 
 from asyncpoll.contract import ClaimOutcome, Outcome, Status
@@ -16,6 +17,7 @@ from tasks_app.events import emit
 from tasks_app.observers import metrics
 from tasks_app.observers.exposition import exposition
 from tasks_app.observers.states import LinkUse, PoolUse, QueueUse, ServingUse, WorkerUse
+from tasks_app.observers.waits import Tally
 from tasks_app.store import QueueDepth
 from tasks_app.wakeup.reader import Cause
 from tasks_app.wakeup.service import LinkState
@@ -140,7 +142,7 @@ def test_wake_latency_is_of_who_was_woken_by_an_end(
     grown, monkeypatch, outcome, cause, ended_ago, expected
 ):
     """At most as long as the wait, at least nothing; by the database's clock, ten seconds ahead of ours here."""
-    monkeypatch.setattr(metrics, "_ahead", 10.0)
+    monkeypatch.setattr(metrics.WAITS, "ahead_seconds", 10.0)
     now = datetime(2026, 1, 1, tzinfo=UTC)
     monkeypatch.setattr("time.time", lambda: now.timestamp() - 10.0)
     finished_at = now - timedelta(seconds=ended_ago)
@@ -153,11 +155,24 @@ def test_wake_latency_is_of_who_was_woken_by_an_end(
 
 def test_wake_latency_is_not_guessed(grown, monkeypatch):
     """Before anybody has compared the clocks there is nothing to say."""
-    monkeypatch.setattr(metrics, "_ahead", None)
+    monkeypatch.setattr(metrics.WAITS, "ahead_seconds", None)
     facts = {**HELD, "outcome": Outcome.TERMINAL, "finished_at": datetime.now(UTC)}
     emit("hold.answered", **facts)
     assert grown("wake_latency_seconds_count") == 0
     assert grown("holds_answered_total") == 1
+
+
+def test_a_tally_has_the_buckets_that_the_library_would_have():
+    """Values on a bound, between two, and beyond the last."""
+    values = [0.0, 0.5, 1.0, 1.5, 2.0, 2.0001, 99.0]
+    library, tally = Histogram("seconds", "", buckets=(1, 2, 5), registry=None), Tally((1, 2, 5))
+    for value in values:
+        library.observe(value)
+        tally.add(value)
+    samples = next(iter(library.collect())).samples
+    expected = [(each.labels["le"], each.value) for each in samples if "le" in each.labels]
+    assert tally.buckets == expected
+    assert (tally.count, tally.sum) == (len(values), sum(values))
 
 
 def test_installing_twice_counts_once(grown):
