@@ -45,7 +45,7 @@ def table(verdicts: Sequence[Verdict]) -> list[str]:
 
 def _row(verdict: Verdict) -> str:
     limit = f"{verdict.sign} {verdict.limit:g}"
-    value = f"{verdict.value:g}"
+    value = f"{round(verdict.value, 2):g}"
     if verdict.is_ratio:
         limit, value = f"{limit}×", f"{verdict.value:.2f}×"
     outcome = "met" if verdict.is_met else "missed"

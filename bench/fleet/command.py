@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"ways of waiting in the traffic ({','.join(_WAYS)})")  # fmt: skip
     add("--tasks", type=one, default=[1_500], metavar="N", help="tasks in the traffic (1500)")
     add("--window", type=numbers(LONGEST_WINDOW_SECONDS, ": by then no task may have begun and ended"),
-        default=[8], metavar="SECONDS", help="how long traffic is counted, after settling (8)")  # fmt: skip
+        default=[5], metavar="SECONDS", help="how long traffic is counted, after settling (5)")  # fmt: skip
     add("--held", type=one, default=[1_500], metavar="N", help="held while single ones wake (1500)")
     add("--storm", type=one, default=[8_000], metavar="N", help="held when all end (8000)")
     add("--drain", type=one, default=[2_000], metavar="N", help="held at SIGTERM (2000)")

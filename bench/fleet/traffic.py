@@ -15,7 +15,7 @@ from bench.fleet.figures import Traffic
 from bench.fleet.place import Fleet
 from bench.fleet.queries import Asked, Counters
 from bench.fleet.scenario import START_AFTER_SECONDS, Deed, Scenario, ends_within, scenario
-from bench.fleet.ways import LINGER_MS, Way
+from bench.fleet.ways import Way
 from bench.generator import Generator
 from bench.meter import Meter
 from bench.tasks import KNOWN_VERSION, StoredTasks, parts
@@ -23,9 +23,7 @@ from bench.tasks import KNOWN_VERSION, StoredTasks, parts
 LONGEST_WINDOW_SECONDS = 20
 """With settling and grace less than the shortest task lasts."""
 # Every task has been asked for, and whoever lingers has begun to do so at a time of its own.
-_SETTLE_SECONDS = 4.0
-# Whoever is told later than this was not told.
-_GRACE_SECONDS = LINGER_MS / 1e3 + 1.0
+_SETTLE_SECONDS = 3.0
 # Opening a connection takes longer than this only where nothing can be measured anyway.
 _BEGIN_AFTER_SECONDS = 0.2
 
@@ -87,7 +85,7 @@ class Drive:
         return self._traffic(window, self._generator.finish(), worker.committed, len(groups))
 
     def _converse(self, groups: Sequence[Sequence[UUID]], plan: Scenario, begin_at: float) -> None:
-        end_at = begin_at + self._seconds + _GRACE_SECONDS
+        end_at = begin_at + self._seconds + self._way.grace_seconds
         known = [dict.fromkeys(_texts(group), KNOWN_VERSION) for group in groups]
         assignment = Assignment(self._way, known, plan.successors, begin_at, end_at)
         self._generator.begin("converse", assignment, within=end_at - time.monotonic())

@@ -12,6 +12,7 @@ LINGER_MS = 3_000
 """With fifteen clients fewer than 5 requests a second, and news is 3 s old at most."""
 MOST_TASKS = 100
 HOLD_SECONDS = 25.0
+_GRACE_SECONDS = 2.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,11 @@ class Way:
     tasks: int
     every_seconds: float | None = None
     remembers: bool = True
+
+    @property
+    def grace_seconds(self) -> float:
+        """Who was not told of an end after so long was never told, as far as this measurement goes."""
+        return _GRACE_SECONDS + (LINGER_MS / 1e3 if self.tasks > 1 else 0)
 
     def request(self, known: Mapping[str, int], hold_seconds: float) -> bytes:
         """Ask for what is newer than the versions `known`."""
