@@ -13,7 +13,7 @@ from tasks_app.worker.executor import Executor
 
 
 class WorkEar:
-    """Passes on `queue:<name>`, `room:`, `due:<seconds>` and `cancel:<task id>`. Anything else is said in an event and forgotten."""
+    """Passes on `queue:<name>`, `room:`, `due:<seconds>` and `cancel:<task id>`. Anything else is said and forgotten."""
 
     def __init__(self, claimer: Claimer, executor: Executor) -> None:
         self._claimer = claimer
