@@ -139,8 +139,9 @@ class Claimer(Loop):
         except BaseException:
             self._unsure = True
             raise
-        self._turns.learn(found)
         self._cut = len(found) >= MOST_LANES
+        learn = self._turns.learn if self._cut else self._turns.relearn
+        learn(found)
 
     async def _claim(self, free: int) -> bool:
         """Claim for `free` slots. False: the limits of running tasks leave no room now."""

@@ -230,6 +230,23 @@ async def test_more_owners_than_one_look_gives_do_not_wait_for_a_poll(desks, mon
     await aeventually(lambda: len(desk.offered) == 9)
 
 
+async def test_whoever_has_nothing_left_is_forgotten_by_the_next_look(desks, monkeypatch):
+    """Owners whose tasks others took or cancelled are not kept for as long as there is no slot for them."""
+    monkeypatch.setattr("tasks_app.worker.claimer._LOOK_SECONDS", 0.0)
+    desk = desks(1)
+    desk.ready = [
+        claimed(number, owner=f"o{number}", name="sample.sleep", args="[60]")
+        for number in range(1, 5)
+    ]
+    desk.claimer.start()
+    await aeventually(lambda: desk.held.running == 1)
+    desk.ready = []
+    desk.claimer.work_offered()
+    desk.executor.cancel(UUID(int=1))
+    await aeventually(lambda: desk.looks == 2 and not desk.claimer._turns)
+    assert desk.asked == [1]
+
+
 async def test_owners_whose_tasks_somebody_has_locked_are_not_looked_for_again_and_again(
     desks, monkeypatch
 ):
