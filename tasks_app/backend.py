@@ -156,7 +156,7 @@ class TasksBackend(BaseTaskBackend):
             args=to_json(normalize_json(args), f"{path}: args", limit),
             kwargs=to_json(normalize_json(kwargs), f"{path}: kwargs", limit),
             max_attempts=terms.max_attempts,
-            timeout_seconds=terms.timeout or settings.DEFAULT_TIMEOUT_SECONDS,
+            timeout_seconds=float(terms.timeout or settings.DEFAULT_TIMEOUT_SECONDS),
             run_at=_aware(task.run_after),
             backend=self.alias,
         )

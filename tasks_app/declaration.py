@@ -95,7 +95,9 @@ class Task(Generic[P, R]):
     @property
     def time_limit_seconds(self) -> float:
         """`timeout`, or the project's default: an attempt without a limit does not exist."""
-        return conf.current().DEFAULT_TIMEOUT_SECONDS if self.timeout is None else self.timeout
+        return float(
+            conf.current().DEFAULT_TIMEOUT_SECONDS if self.timeout is None else self.timeout
+        )
 
     def using(self, **changes: Any) -> Task[P, R]:
         """The same task with another `owner`, `queue`, `priority`, `run_at`, `max_attempts` or `timeout`.

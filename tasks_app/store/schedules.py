@@ -75,7 +75,7 @@ def declare_schedules(
             "args": [schedule.args for schedule in declared],
             "kwargs": [schedule.kwargs for schedule in declared],
             "max_attempts": [schedule.max_attempts for schedule in declared],
-            "timeouts": [schedule.timeout_seconds for schedule in declared],
+            "timeouts": [float(schedule.timeout_seconds) for schedule in declared],
             "next_ticks": [next_tick for _, next_tick in schedules],
         },
         lambda rows: None,

@@ -42,7 +42,7 @@ def enqueue(tasks: Sequence[NewTask]) -> Call[list[UUID]]:
             "args": [task.args for task in tasks],
             "kwargs": [task.kwargs for task in tasks],
             "max_attempts": [task.max_attempts for task in tasks],
-            "timeouts": [task.timeout_seconds for task in tasks],
+            "timeouts": [float(task.timeout_seconds) for task in tasks],
             "run_ats": [task.run_at for task in tasks],
             "retried_from": [task.retried_from for task in tasks],
             "trace_contexts": [task.trace_context for task in tasks],

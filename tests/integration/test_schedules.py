@@ -87,6 +87,14 @@ async def test_a_schedule_that_is_new_waits_for_its_first_tick():
     assert not await Task.objects.aexists()
 
 
+async def test_schedules_whose_timeouts_are_written_as_int_and_as_float_start_together():
+    """A list of both can't be sent to the database."""
+    schedule(sample_tasks.add.using(timeout=600), "* * * * *", args=[1], name="int")
+    schedule(sample_tasks.add, "* * * * *", args=[1], name="default")
+    await step()
+    assert [(await row(name)).timeout_seconds for name in ("int", "default")] == [600.0, 600.0]
+
+
 async def test_a_tick_enqueues_the_task_as_declared_and_workers_hear_of_it(emitted):
     """With its history, and the schedule knows its task."""
     schedule(

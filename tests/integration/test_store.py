@@ -80,6 +80,11 @@ class TestClaim:
         assert [task.id for task in claimed(2)] == [plain, later]
         assert claimed(1) == []
 
+    def test_tasks_whose_timeouts_are_int_and_float_are_stored_together(self):
+        """A list of both can't be sent to the database."""
+        run(enqueue([new(timeout_seconds=600), new(timeout_seconds=0.5)]))
+        assert sorted(task.timeout_seconds for task in claimed()) == [0.5, 600.0]
+
     def test_it_never_claims_more_than_asked_from_a_table_without_statistics(self):
         """`id IN (SELECT … LIMIT 1 FOR UPDATE SKIP LOCKED)` would."""
         enqueued(50)
