@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from tasks_app.store import pool
 from tasks_app.wakeup.service import WakeupService
+from tests.integration.api_support import stored
 from tests.integration.clients import connected
 
 
@@ -32,3 +34,9 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(pool, "execute", counted)
     return sent
+
+
+@pytest.fixture
+async def task_id(service) -> uuid.UUID:
+    """A PENDING task that no worker takes."""
+    return await stored(service)
