@@ -56,6 +56,8 @@ class Claimer(Loop):
         self._cut = False
         self._beyond = False
         self._looked = float("-inf")
+        # True when the last claim left tasks behind; otherwise a guess is tried before a look.
+        self._loaded = False
         self._retired = False
         # True from a claim on until its answer: without one, the tasks that it took may be ours without our knowing.
         self._unanswered = False
@@ -125,7 +127,7 @@ class Claimer(Loop):
     async def _step(self, free: int, poll: float) -> bool:
         """Whether a claim was made for which the limits left room."""
         used_up = not self._turns and (self._unsure or self._beyond)
-        is_due = self._unsure and self._until_look <= 0
+        is_due = self._unsure and self._loaded and self._until_look <= 0
         if used_up or is_due or time.monotonic() - self._looked >= poll:
             await self._look()
         return bool(self._turns) and await self._claim(free)
@@ -151,6 +153,7 @@ class Claimer(Loop):
         self._unanswered = True
         batch = await despite_unfit(self._pool, lambda: self._take(free, lease_seconds))
         self._unanswered = False
+        self._loaded = bool(self._turns)
         if batch:
             self._beyond = self._cut
             emit("task.claimed", count=len(batch), asked=free)
