@@ -218,7 +218,7 @@ def screen(options: Options, password: str | None) -> str:
     tasks = f"{options.origin}/api/v1/tasks"
     submit = (
         f"curl -s -X POST {tasks} -H 'Content-Type: application/json' "
-        """-d '{"task": "demo.dependency_report"}'"""
+        """-d '{"task": "demo.dependency_report", "kwargs": {"limit": 3}}'"""
     )
     # Whatever else was answered is shown as it is.
     pick_id = """python3 -c 'import sys, json; a = sys.stdin.read(); print(json.loads(a).get("task_id") or sys.exit(a))'"""
@@ -233,6 +233,7 @@ def screen(options: Options, password: str | None) -> str:
         "",
         f"  Address  {options.origin}/",
         f"  Admin    {options.origin}/admin/   ({admin})",
+        f"  API      {options.origin}/api/v1/docs",
         f"  Data     {options.data_dir}",
         "",
     ]
@@ -250,7 +251,8 @@ def screen(options: Options, password: str | None) -> str:
         )
     lines = [
         *facts,
-        "Submit a real task, then wait for its next change, then for its end:",
+        "Submit a real task, then wait for its next change, then for its end (without the limit it reports on everything",
+        "that is installed):",
         "",
         f"  TASK=$({submit} | {pick_id})",
         f'  curl -sw "\\n" "{tasks}/$TASK/long_poll?client_known_version=1&max_hold_seconds=25"',

@@ -157,6 +157,21 @@ def test_the_screen_shows_what_works(running: Up) -> None:
         answer = browser.post(str(page.url), data=form, headers={"Referer": str(page.url)})
     assert answer.status_code == 200
     assert "Log out" in answer.text
+    assert "asyncpoll" in answer.text and "Django administration" not in answer.text
+
+
+def test_the_screen_names_the_page_of_the_api(running: Up) -> None:
+    """Which a browser can open."""
+    found = re.search(r"http://\S+/docs\b", running.screen())
+    assert found is not None, running.screen()
+    assert "text/html" in httpx.get(found[0]).headers["content-type"]
+
+
+def test_a_browser_s_icon_is_served_without_a_warning(running: Up) -> None:
+    """Browsers ask for it with every page, unasked."""
+    answer = httpx.get(f"{running.origin}/favicon.ico", follow_redirects=True)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/svg+xml")
+    assert "favicon" not in running.screen()
 
 
 def test_the_admins_style_sheets_are_served(running: Up) -> None:
@@ -180,7 +195,7 @@ def test_the_lines_to_paste_submit_a_task_and_wait_for_its_end(running: Up) -> N
     change, end = (json.loads(line) for line in done.stdout.splitlines())
     assert change["outcome"] in ("CHANGED", "TERMINAL")
     assert end["status"] == "SUCCESS"
-    assert end["result"]
+    assert len(end["result"]["distributions"]) == 3
 
 
 def test_a_second_up_on_the_same_data_directory_is_refused(running: Up) -> None:
