@@ -41,17 +41,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add = parser.add_argument
     one = numbers(_MOST_HELD)
-    add("--part", type=names(PARTS), default=list(PARTS), metavar="NAME,NAME",
-        help=f"what to measure ({','.join(PARTS)})")  # fmt: skip
-    add("--processes", type=numbers(64), default=[1, 2, 3], metavar="N,N",
-        help="web processes (1,2,3)")  # fmt: skip
-    add("--layer", type=names(LAYERS), default=list(LAYERS), metavar="NAME,NAME",
-        help=f"what wake-ups go through ({','.join(LAYERS)})")  # fmt: skip
-    add("--way", type=or_none(names(_WAYS)), default=_WAYS, metavar="NAME,NAME",
-        help=f"ways of waiting in the traffic ({','.join(_WAYS)})")  # fmt: skip
+    add(
+        "--part",
+        type=names(PARTS),
+        default=list(PARTS),
+        metavar="NAME,NAME",
+        help=f"what to measure ({','.join(PARTS)})",
+    )
+    add(
+        "--processes",
+        type=numbers(64),
+        default=[1, 2, 3],
+        metavar="N,N",
+        help="web processes (1,2,3)",
+    )
+    add(
+        "--layer",
+        type=names(LAYERS),
+        default=list(LAYERS),
+        metavar="NAME,NAME",
+        help=f"what wake-ups go through ({','.join(LAYERS)})",
+    )
+    add(
+        "--way",
+        type=or_none(names(_WAYS)),
+        default=_WAYS,
+        metavar="NAME,NAME",
+        help=f"ways of waiting in the traffic ({','.join(_WAYS)})",
+    )
     add("--tasks", type=one, default=[1_500], metavar="N", help="tasks in the traffic (1500)")
-    add("--window", type=numbers(LONGEST_WINDOW_SECONDS, ": by then no task may have begun and ended"),
-        default=[5], metavar="SECONDS", help="how long traffic is counted, after settling (5)")  # fmt: skip
+    add(
+        "--window",
+        type=numbers(LONGEST_WINDOW_SECONDS, ": by then no task may have begun and ended"),
+        default=[5],
+        metavar="SECONDS",
+        help="how long traffic is counted, after settling (5)",
+    )
     add("--held", type=one, default=[1_500], metavar="N", help="held while single ones wake (1500)")
     add("--storm", type=one, default=[8_000], metavar="N", help="held when all end (8000)")
     add("--drain", type=one, default=[2_000], metavar="N", help="held at SIGTERM (2000)")

@@ -23,7 +23,7 @@ def measure(repeat: int, say: Callable[[str], None]) -> Iterator[Healed | str]:
             say(f"{fault.name} …")
             try:
                 yield asyncio.run(_Patient(fleet, fault).suffer())
-            except AssertionError as error:
+            except (AssertionError, OSError) as error:
                 yield f"{fault.name}: the fleet did not get well again ({error})"
                 return
 
