@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-LINGER_MS = 3_000
-"""With fifteen clients fewer than 5 requests a second, and news is 3 s old at most."""
+LINGER_MS = 3_500
+"""With fifteen clients fewer than 5 requests a second, and news is 3.5 s old at most."""
 MOST_TASKS = 100
 HOLD_SECONDS = 25.0
 _GRACE_SECONDS = 2.5

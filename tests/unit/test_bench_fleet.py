@@ -43,7 +43,7 @@ def test_short_polls_are_never_held_and_long_polls_are():
 def test_a_bundle_asks_for_all_its_tasks_and_lingers():
     """Each with the version that is known."""
     asked = HUNDRED.request({"a": 2, "b": 1}, 25.0)
-    assert b"/tasks/long_poll?task=a:2&task=b:1&max_hold_seconds=25.0&linger_ms=3000 " in asked
+    assert b"/tasks/long_poll?task=a:2&task=b:1&max_hold_seconds=25.0&linger_ms=3500 " in asked
 
 
 def told(task: str, version: int, goes_on: bool = True) -> dict[str, object]:
