@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
+from django.conf import settings
 from psycopg.conninfo import conninfo_to_dict
 
 from asyncpoll.embedded.locks import FileLock
 from asyncpoll.private import make_data_dir
 
 OLDEST_POSTGRES = 15
+_OWN_URLCONF = "asyncpoll.urls"
 _CONNECT_SECONDS = 5
 
 
@@ -42,6 +44,15 @@ def only_one(data_dir: Path) -> Iterator[None]:
         yield
     finally:
         lock.close()
+
+
+def refuse_other_settings() -> None:
+    """Raises UpError in a project with settings of its own: `up` would migrate its database and add a user there."""
+    if settings.ROOT_URLCONF != _OWN_URLCONF:
+        raise UpError(
+            f"`manage.py up` is for trying out asyncpoll with its own settings, and {settings.SETTINGS_MODULE} are a "
+            "project's: start `manage.py migrate`, then `manage.py serve` and `manage.py runworker`, instead."
+        )
 
 
 def check_port(host: str, port: int) -> None:

@@ -95,6 +95,10 @@ class StoreUnavailable(TasksError):
     """The database could not be reached in time. Nothing was changed; try again."""
 
 
+class NotMigrated(ConfigurationError):
+    """The database lacks migrations that this code needs."""
+
+
 class PoolerInTheWay(ConfigurationError):
     """LISTEN goes through a transaction-pooling proxy, which is silently deaf."""
 

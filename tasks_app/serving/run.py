@@ -20,6 +20,7 @@ from tasks_app.serving.processes import READY, Parent, Word
 from tasks_app.serving.safety import host_of, refuse_exposure
 from tasks_app.serving.sockets import listen, listen_slots, url_of
 from tasks_app.serving.wiring import wiring_of
+from tasks_app.store.migrated import refuse_unmigrated
 
 Say = Callable[[str], object]
 
@@ -33,6 +34,7 @@ def serve(host: str, port: int, processes: int, say: Say) -> None:
         url = url_of(listener)
         _run(listener.detach(), lambda: say(_serving_on(url, 1)), socket_ends=True)
         return
+    refuse_unmigrated("serve")
     listeners = listen_slots(host, port, processes)
     url = url_of(listeners[0])
     parent = Parent(get_child_arguments(), listeners, lambda: say(_serving_on(url, processes)))

@@ -60,12 +60,15 @@ def _is_local(name: str) -> bool:
 
 def _faults() -> Iterator[str]:
     if settings.DEBUG:
-        yield "DEBUG is on, which shows settings and code to whoever meets an error; turn it off (DJANGO_DEBUG)."
+        yield "DEBUG is on, which shows settings and code to whoever meets an error; set it to False (asyncpoll's own settings: unset DJANGO_DEBUG)."
     if conf.current().ANONYMOUS:
-        yield "Anonymous use is on, which is for development; turn it off (ASYNCPOLL_ANONYMOUS) and use tokens."
+        yield (
+            "Anonymous use is on, which is for development; set ASYNCPOLL['ANONYMOUS'] to False (asyncpoll's own "
+            "settings: unset ASYNCPOLL_ANONYMOUS) and use tokens."
+        )
     key = settings.SECRET_KEY
     if key.startswith(_PREFIX) or len(key) < _SHORTEST_KEY or len(set(key)) < _FEWEST_CHARACTERS:
         yield (
             f"SECRET_KEY is a default, or shorter than {_SHORTEST_KEY} characters, so that tickets and sessions can be "
-            "forged; set a long random one (DJANGO_SECRET_KEY)."
+            "forged; set SECRET_KEY to a long random one (asyncpoll's own settings: DJANGO_SECRET_KEY)."
         )

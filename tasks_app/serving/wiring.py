@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,6 +10,7 @@ from typing import Any, Protocol
 from tasks_app.hold.admission import admission
 from tasks_app.hold.pulse import start_pulse, stop_pulse
 from tasks_app.serving.safety import refuse_exposure
+from tasks_app.store.migrated import refuse_unmigrated
 from tasks_app.wakeup.service import start_service, stop_service
 
 
@@ -51,6 +53,7 @@ async def _start() -> None:
     from tasks_app.upkeep import start_upkeep
 
     refuse_exposure()
+    await asyncio.to_thread(refuse_unmigrated, "serve")
     metrics.install()
     await start_service()
     start_pulse()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from tasks_app import conf
 from tasks_app.errors import ConfigurationError
+from tasks_app.store.migrated import refuse_unmigrated
 from tasks_app.store.pool import Pool
 from tasks_app.wakeup.pooler import check_listen_connection
 from tasks_app.wakeup.service import WakeupService, is_shared, private_layer
@@ -22,8 +23,10 @@ def relay(watch: Callable[[WakeupService], object]) -> None:
         alias = conf.current().CHANNEL_LAYER
         raise ConfigurationError(
             f"CHANNEL_LAYERS[{alias!r}] is private to each process, so web processes listen for themselves and "
-            "runbridge would talk to nobody; give them a shared layer (CHANNEL_REDIS_URL), or leave runbridge out."
+            f"runbridge would talk to nobody; give CHANNEL_LAYERS[{alias!r}] the BACKEND "
+            "'tasks_app.wakeup.redis.RedisLayer' (asyncpoll's own settings: set CHANNEL_REDIS_URL), or leave runbridge out."
         )
+    refuse_unmigrated("bridge")
     asyncio.run(_relay(watch))
 
 

@@ -9,7 +9,7 @@ import pytest
 from asyncpoll.contract import Status
 from tasks_app.api.identity import poll_ticket
 from tasks_app.hold.admission import admission
-from tasks_app.store import step
+from tasks_app.store import migrated, step
 from tests.integration.api_support import API, is_problem, mapped, stored
 from tests.support import aeventually
 
@@ -104,6 +104,17 @@ class TestAround:
             "bridge": "own",
             "held": 0,
         }
+
+    async def test_a_database_that_lacks_migrations_is_not_ready(self, client, monkeypatch):
+        """With the command that helps."""
+        monkeypatch.setattr(migrated, "_needed", lambda: frozenset({"0001_initial", "9999_new"}))
+        answer = await client.get("/readyz")
+        said = answer.json()
+        assert (answer.status_code, said["status"]) == (503, "unavailable")
+        assert said["database"] == "not migrated"
+        assert said["reason"] == (
+            "The database 'default' lacks 1 of the migrations of tasks_app, from 9999_new on; run manage.py migrate."
+        )
 
     async def test_an_unknown_page_is_a_problem_document(self, client):
         """Nothing under the API answers with HTML."""

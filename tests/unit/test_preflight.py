@@ -11,7 +11,13 @@ import psycopg
 import pytest
 
 from asyncpoll.loopback import is_loopback
-from asyncpoll.preflight import UpError, check_database, check_port, only_one
+from asyncpoll.preflight import (
+    UpError,
+    check_database,
+    check_port,
+    only_one,
+    refuse_other_settings,
+)
 from tests.support import free_port
 
 
@@ -21,6 +27,14 @@ def test_a_taken_port_is_named_with_the_remedy() -> None:
         port = other.getsockname()[1]
         with pytest.raises(UpError, match=rf"127\.0\.0\.1, port {port}: another program .* --port"):
             check_port("127.0.0.1", port)
+
+
+def test_a_project_with_settings_of_its_own_is_refused(settings: Any) -> None:
+    """Its database is not up's to migrate, nor its users to add to."""
+    refuse_other_settings()
+    settings.ROOT_URLCONF = "shop.urls"
+    with pytest.raises(UpError, match=r"its own settings, and .* are a project's: .* serve"):
+        refuse_other_settings()
 
 
 def test_a_free_port_passes() -> None:

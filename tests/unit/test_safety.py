@@ -49,7 +49,8 @@ def test_a_public_address_is_refused_with_the_fault_and_its_remedy(
     refuse_exposure(host)
     spoil(good, what)
     with pytest.raises(
-        ConfigurationError, match=f"as it listens on {host}. {what}.*(turn it off|set a)"
+        ConfigurationError,
+        match=f"as it listens on {host}. {what}.*(set it to False|set ASYNCPOLL|set SECRET_KEY)",
     ):
         refuse_exposure(host)
 

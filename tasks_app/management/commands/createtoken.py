@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tasks_app.errors import InvalidScope
 from tasks_app.limits import MAX_NAME_LENGTH
 from tasks_app.management.ages import seconds
+from tasks_app.management.refusals import database_needed
 from tasks_app.store import make_token
 from tasks_app.store.driver import run
 from tasks_app.tokens import issue
@@ -57,7 +58,8 @@ class Command(BaseCommand):
             issued = issue(options["owner"], scopes, options["expires"], options["label"])
         except InvalidScope as error:
             raise CommandError(str(error)) from error
-        expires_at = run(make_token(issued.new))
+        with database_needed():
+            expires_at = run(make_token(issued.new))
         self.stdout.write(issued.text)
         until = "for ever" if expires_at is None else f"until {expires_at:%Y-%m-%d %H:%M} UTC"
         self.stderr.write(

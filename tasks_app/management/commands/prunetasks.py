@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from tasks_app import conf
 from tasks_app.management.ages import SECONDS_PER_DAY, seconds
+from tasks_app.management.refusals import database_needed
 from tasks_app.store import count_old
 from tasks_app.store.driver import run
 from tasks_app.upkeep import prune_now
@@ -47,10 +48,14 @@ class Command(BaseCommand):
                 raise CommandError(
                     "ASYNCPOLL['RETENTION_DAYS'] is 0, which keeps everything; say --older-than AGE."
                 )
-        if options["dry_run"]:
-            self.stdout.write(f"Would delete {run(count_old(older_than)):,} tasks.")
-            return
-        pruned = prune_now(older_than, options["batch"] or settings.PRUNE_BATCH)
+        with database_needed():
+            if options["dry_run"]:
+                self.stdout.write(f"Would delete {run(count_old(older_than)):,} tasks.")
+            else:
+                self._prune(older_than, options["batch"] or settings.PRUNE_BATCH)
+
+    def _prune(self, older_than: float, batch: int) -> None:
+        pruned = prune_now(older_than, batch)
         self.stdout.write(
             f"Deleted {pruned.tasks:,} tasks in {pruned.batches:,} batches, {pruned.orphans:,} history rows without a "
             f"task, {pruned.workers:,} worker processes, {pruned.keys:,} idempotency keys."

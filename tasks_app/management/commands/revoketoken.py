@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from tasks_app.management.refusals import database_needed
 from tasks_app.store import find_tokens, revoke_token
 from tasks_app.store.driver import run
 from tasks_app.tokens import id_of
@@ -24,7 +25,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Revoke it; exit code 1 if there is none."""
-        token_id = id_of(options["token"])
+        with database_needed():
+            self._revoke(id_of(options["token"]))
+
+    def _revoke(self, token_id: str | None) -> None:
         if token_id is None or not (found := run(find_tokens([token_id]))):
             raise CommandError(
                 "There is no such token; the admin lists all of them, and createtoken printed the id."

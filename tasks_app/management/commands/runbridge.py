@@ -17,7 +17,8 @@ class Command(BaseCommand):
 
     help = (
         "Relay commits to web processes over a shared channel layer. Several may run: one relays, the others stand by. "
-        "Set ASYNCPOLL_BRIDGE=0 for the web processes to leave it to these."
+        "Set ASYNCPOLL['BRIDGE'] to False (asyncpoll's own settings: ASYNCPOLL_BRIDGE=0) for the web processes to leave "
+        "it to these."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

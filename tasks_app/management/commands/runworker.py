@@ -11,6 +11,7 @@ from tasks_app import queues
 from tasks_app.errors import ConfigurationError
 from tasks_app.management.watching import add_metrics_port, metrics_options, watch_worker
 from tasks_app.observers import logs
+from tasks_app.store.migrated import refuse_unmigrated
 from tasks_app.upkeep import Upkeep
 from tasks_app.worker.main import run_worker
 from tasks_app.worker.process import Options
@@ -50,6 +51,7 @@ class Command(BaseCommand):
 
     def _run(self, options: dict[str, Any]) -> None:
         _refuse_external(options["queues"] or ())
+        refuse_unmigrated("worker")
         logs.install()
         logs.ensure_shown()
         port, grace = options["metrics_port"], options["grace"]

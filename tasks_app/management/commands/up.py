@@ -10,14 +10,14 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from asyncpoll.development import Options, up
-from asyncpoll.preflight import UpError
+from asyncpoll.preflight import UpError, refuse_other_settings
 from asyncpoll.private import data_dir
 
 
 class Command(BaseCommand):
     """Parses the arguments of `up`."""
 
-    help = "Start everything for development: Postgres (unless DATABASE_URL is set), web, workers."
+    help = "Try out asyncpoll; not for projects of your own. Starts everything: Postgres (unless DATABASE_URL is set), web, workers."
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -51,6 +51,7 @@ class Command(BaseCommand):
             workers=options["workers"],
         )
         try:
+            refuse_other_settings()
             up(chosen, self._show)
         except UpError as error:
             sys.exit(str(error))
