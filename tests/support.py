@@ -12,7 +12,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 # Only a bound on how long a broken test hangs; a passing one never waits for it.
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 _LOOK_EVERY_SECONDS = 0.01
 
 
