@@ -94,7 +94,8 @@ class _GroupLeader(children.Child):
             raise ChildrenFailed(
                 f"{how}, {HOPELESS_DEATHS} times in a row and never ready; what it wrote above says why."
             )
-        logger.error("%s; starting it again in %g s (death %d)", how, end.pause_seconds, end.deaths)
+        times = f", {end.deaths} times in a row" if end.deaths > 1 else ""
+        logger.error("%s%s; starting it again in %g s", how, times, end.pause_seconds)
 
     def hurry(self, process: Process) -> None:
         """At once, then."""

@@ -180,6 +180,7 @@ def _tell(held: Leased, change: Change) -> None:
         status=change.status,
         error_type=change.error_type,
         error_message=change.error_message,
+        retry_in_seconds=change.delay_seconds,
         duration_ms=held.ran_seconds * 1000,
         queue_wait_ms=held.queue_wait_seconds * 1000,
     )

@@ -8,9 +8,10 @@ from logging import DEBUG, ERROR, INFO, WARNING
 from types import MappingProxyType
 from typing import Any, Final
 
+from asyncpoll.contract import Status
 from tasks_app.events import subscribe
 from tasks_app.observers.repeats import Repeats
-from tasks_app.observers.wording import Facts
+from tasks_app.observers.wording import Facts, counted, delay
 
 logger = logging.getLogger("tasks_app")
 
@@ -18,17 +19,13 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
     {
         "worker.started": (
             INFO,
-            "Worker %(id)s started: process %(pid)s, queues %(queues)s, concurrency %(concurrency)s, "
+            "Worker %(id)s started: process %(pid)s, queues %(queues names)s, concurrency %(concurrency)s, "
             "%(tasks known tasks)s",
         ),
         "worker.stopping": (INFO, "Worker %(id)s stops; running: %(running tasks)s"),
-        "worker.stopped": (
-            INFO,
-            "Worker %(id)s stopped; left behind: %(stragglers)s that ignored their end, %(unwritten)s unwritten",
-        ),
         "worker.died": (
             ERROR,
-            "Worker process %(pid)s ended with code %(code)s; starting another in %(pause).1f s",
+            "Worker process %(pid)s ended with code %(code)s; starting another in %(pause delay)s",
         ),
         "task.claimed": (DEBUG, "Claimed %(count)s of %(asked tasks)s"),
         "task.started": (DEBUG, "%(name)s %(id)s attempt %(attempt)s started"),
@@ -51,7 +48,7 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         ),
         "schedules.lapsed": (
             WARNING,
-            "Schedules %(names)s are no longer declared by any process and make no more tasks",
+            "Schedules %(names names)s are no longer declared by any process and make no more tasks",
         ),
         "task.fenced": (
             WARNING,
@@ -80,12 +77,12 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         ),
         "heartbeat.failed": (
             WARNING,
-            "Heartbeat failed, %(failures times)s in a row (%(error)s); next in %(pause).1f s",
+            "Heartbeat failed, %(failures times)s in a row (%(error)s); next in %(pause delay)s",
         ),
         "work.malformed": (WARNING, "Ignored %(payload)r on %(channel)s"),
         "loop.failed": (
             WARNING,
-            "%(loop)s failed, %(failures times)s in a row (%(error)r); next in %(pause).1f s",
+            "%(loop)s failed, %(failures times)s in a row (%(error)r); next in %(pause delay)s",
         ),
         "loop.recovered": (INFO, "%(loop)s works again, after it failed %(failures times)s"),
         "listener.deaf": (
@@ -140,7 +137,7 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         ),
         "announcer.failed": (
             WARNING,
-            "Queues %(queues)s could not be announced (%(error)s); workers find the tasks by polling",
+            "Queues %(queues names)s could not be announced (%(error)s); workers find the tasks by polling",
         ),
     }
 )
@@ -155,7 +152,7 @@ LASTING: Final[Mapping[str, str | None]] = MappingProxyType(
         "hub.rebuilt": None,
     }
 )
-_FINISHED = "%(name)s %(id)s attempt %(attempt)s: %(verdict)s in %(duration_ms).0f ms"
+_FINISHED = "%(name)s %(id)s attempt %(attempt)s: %(verdict)s in %(duration_ms).0f ms%(then)s"
 
 
 def install() -> Callable[[], None]:
@@ -185,8 +182,8 @@ def ensure_shown() -> None:
 
 
 def _log(event: str, facts: dict[str, Any]) -> None:
-    if event == "task.finished":
-        _log_finished(facts)
+    if event in _WRITTEN:
+        _WRITTEN[event](facts)
         return
     level, line = LINES.get(event, (DEBUG, ""))
     if not logger.isEnabledFor(level) or not _is_news(event, facts):
@@ -208,7 +205,31 @@ def _log_finished(facts: dict[str, Any]) -> None:
     """A success is routine, an error is what people look for."""
     level = WARNING if facts["error_type"] else INFO
     if logger.isEnabledFor(level):
-        verdict = facts["status"] or "does not count"
-        if facts["error_type"]:
-            verdict = f"{verdict} ({facts['error_type']}: {facts['error_message']})"
-        logger.log(level, _FINISHED, {**facts, "verdict": verdict})
+        logger.log(level, _FINISHED, {**facts, **_verdict(facts)})
+
+
+def _verdict(facts: dict[str, Any]) -> dict[str, str]:
+    """What became of an attempt, and what comes then."""
+    verdict = facts["status"] or "does not count"
+    if not facts["error_type"]:
+        return {"verdict": verdict, "then": ""}
+    why = f"({facts['error_type']}: {facts['error_message']})"
+    if verdict != Status.PENDING:
+        return {"verdict": f"{verdict} {why}", "then": ""}
+    again = delay(facts["retry_in_seconds"])
+    return {"verdict": f"failed {why}", "then": f"; tried again in {again}"}
+
+
+def _log_stopped(facts: dict[str, Any]) -> None:
+    """What a worker leaves behind is worth words only where it does."""
+    left = {
+        "that did not stop": facts["stragglers"],
+        "whose end could not be written": facts["unwritten"],
+    }
+    said = ", ".join(f"{counted(count, 'tasks')} {which}" for which, count in left.items() if count)
+    logger.info("Worker %s stopped%s", facts["id"], said and f"; left behind: {said}")
+
+
+_WRITTEN: Final[Mapping[str, Callable[[dict[str, Any]], None]]] = MappingProxyType(
+    {"task.finished": _log_finished, "worker.stopped": _log_stopped}
+)

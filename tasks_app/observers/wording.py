@@ -12,7 +12,8 @@ class Facts(dict[str, Any]):
     """An event's facts, which a line may also ask for in words.
 
     `%(count tasks)s` is the fact `count` with the plural given, or its singular for 1; `%(seconds silence)s` is how
-    long nothing was heard, if anything ever was.
+    long nothing was heard, if anything ever was; `%(seconds delay)s` is how long until something; `%(queues names)s` is
+    several names, or a text as it is.
     """
 
     def __missing__(self, asked: str) -> str:
@@ -23,7 +24,21 @@ class Facts(dict[str, Any]):
         value = self[name]
         if noun == "silence":
             return f"{value:.1f} s of silence" if math.isfinite(value) else "silence from the start"
-        return f"{value} {singular(noun) if value == 1 else noun}"
+        if noun == "delay":
+            return delay(value)
+        if noun == "names":
+            return value if isinstance(value, str) else ", ".join(value)
+        return counted(value, noun)
+
+
+def counted(number: float, nouns: str) -> str:
+    """How many of what, in the plural given or its singular."""
+    return f"{number:,} {singular(nouns) if number == 1 else nouns}"
+
+
+def delay(seconds: float) -> str:
+    """Some seconds; what comes almost at once is not "0.0 s"."""
+    return f"{seconds:.1f} s" if seconds >= 0.1 else "less than 0.1 s"
 
 
 def singular(noun: str) -> str:

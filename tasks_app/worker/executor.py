@@ -275,6 +275,7 @@ def _tell(attempt: Attempt, change: Change | None) -> None:
         status=None if change is None else change.status,
         error_type="" if change is None else change.error_type,
         error_message="" if change is None else change.error_message,
+        retry_in_seconds=0.0 if change is None else change.delay_seconds,
         duration_ms=(attempt.loop.time() - attempt.started_at) * 1000,
         queue_wait_ms=claimed.queue_wait_seconds * 1000,
     )

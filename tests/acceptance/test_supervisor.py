@@ -63,16 +63,25 @@ def supervised(
     return asyncio.create_task(supervise(specs, os.environ, until_ready, when_ready))
 
 
-async def test_a_child_that_was_killed_is_started_again(tmp_path: Path) -> None:
+async def test_a_child_that_was_killed_is_started_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """A second process appears after the first was killed, and SIGTERM ends it and the supervisor."""
     pids = tmp_path / "pids"
     running = supervised([child(pids)])
     await aeventually(lambda: len(seen(pids)) == 1)
     os.kill(seen(pids)[0], signal.SIGKILL)
     await aeventually(lambda: len(seen(pids)) == 2)
+    os.kill(seen(pids)[1], signal.SIGKILL)
+    await aeventually(lambda: len(seen(pids)) == 3)
     os.kill(os.getpid(), signal.SIGTERM)
     await running
     assert not any(map(lives, seen(pids)))
+    said = "plain was killed by signal 9 after 0 s"
+    assert caplog.messages == [
+        f"{said}; starting it again in 0.5 s",
+        f"{said}, 2 times in a row; starting it again in 1 s",
+    ]
 
 
 async def test_descendants_of_a_dead_child_are_gone_before_its_successor_starts(

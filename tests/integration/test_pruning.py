@@ -282,7 +282,7 @@ def test_the_command_deletes_by_the_settings_or_by_the_age_that_it_is_given(sett
     assert command("--older-than", "0.5") == (
         "Deleted 0 tasks in 0 batches, 0 history rows without a task, 0 worker processes, 0 idempotency keys."
     )
-    assert command("--older-than", "80m").startswith("Deleted 3 tasks in 1 batches")
+    assert command("--older-than", "80m").startswith("Deleted 3 tasks in 1 batch, ")
     settings.ASYNCPOLL = {**settings.ASYNCPOLL, "RETENTION_DAYS": 0}
     with pytest.raises(CommandError, match="keeps everything; say --older-than AGE"):
         command()

@@ -32,6 +32,7 @@ FINISHED = {
     "queue_wait_ms": 1.0,
     "error_type": "",
     "error_message": "",
+    "retry_in_seconds": 0.0,
 }
 
 
@@ -42,11 +43,16 @@ def test_an_end_is_one_line_with_its_verdict(lines):
         "task.finished",
         **{**FINISHED, "status": "FAILED", "error_type": "ValueError", "error_message": "50 % off"},
     )
+    failed = {"status": "PENDING", "error_type": "OSError", "error_message": "away"}
+    emit("task.finished", **{**FINISHED, **failed, "retry_in_seconds": 0.81})
+    emit("task.finished", **{**FINISHED, **failed})
     emit("task.finished", status=None, **FINISHED)
     name = f"demo.task {UUID(int=1)} attempt 2"
     assert lines() == [
         ("INFO", f"{name}: SUCCESS in 12 ms"),
         ("WARNING", f"{name}: FAILED (ValueError: 50 % off) in 12 ms"),
+        ("WARNING", f"{name}: failed (OSError: away) in 12 ms; tried again in 0.8 s"),
+        ("WARNING", f"{name}: failed (OSError: away) in 12 ms; tried again in less than 0.1 s"),
         ("INFO", f"{name}: does not count in 12 ms"),
     ]
 
@@ -62,7 +68,7 @@ def test_every_line_can_be_written(lines, event):
     """With a number where it wants a number."""
     _, line = logs.LINES[event]
     facts = {
-        name: 1.0 if kind == "f" or words else name
+        name: [name] if words == " names" else 1.0 if kind == "f" or words else name
         for name, words, kind in re.findall(r"%\((\w+)( [\w ]+)?\)(?:\.\d)?(\w)", line)
     }
     emit(event, **facts)
@@ -91,6 +97,32 @@ def test_one_is_not_many(lines):
 def test_singulars(many, one):
     """Of regular plurals."""
     assert singular(many) == one
+
+
+def test_a_clean_stop_has_nothing_to_add(lines):
+    """What is left behind is named where there is something."""
+    emit("worker.stopped", id="w", stragglers=0, unwritten=0)
+    emit("worker.stopped", id="w", stragglers=1, unwritten=0)
+    emit("worker.stopped", id="w", stragglers=2, unwritten=1)
+    assert [text for _, text in lines()] == [
+        "Worker w stopped",
+        "Worker w stopped; left behind: 1 task that did not stop",
+        "Worker w stopped; left behind: 2 tasks that did not stop, 1 task whose end could not be written",
+    ]
+
+
+def test_names_are_written_as_names(lines):
+    """Not as Python's tuple, and a text as it is."""
+    for queues in (("red", "blue"), ("nope",), "all"):
+        emit("worker.started", id="w", pid=1, queues=queues, concurrency=4, tasks=1)
+    found = [re.search(r"queues (.*), concurrency", text) for _, text in lines()]
+    assert [each and each[1] for each in found] == ["red, blue", "nope", "all"]
+
+
+def test_a_pause_is_never_nothing(lines):
+    """Loops wait some hundredths of a second at first."""
+    emit("loop.failed", loop="upkeep", error=OSError("away"), failures=1, pause=0.04)
+    assert lines()[0][1].endswith("; next in less than 0.1 s")
 
 
 def test_silence_that_never_ended_has_no_length(lines):

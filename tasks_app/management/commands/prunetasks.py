@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tasks_app import conf
 from tasks_app.management.ages import SECONDS_PER_DAY, seconds
 from tasks_app.management.refusals import database_needed
+from tasks_app.observers.wording import counted
 from tasks_app.store import count_old
 from tasks_app.store.driver import run
 from tasks_app.upkeep import prune_now
@@ -50,15 +51,16 @@ class Command(BaseCommand):
                 )
         with database_needed():
             if options["dry_run"]:
-                self.stdout.write(f"Would delete {run(count_old(older_than)):,} tasks.")
+                self.stdout.write(f"Would delete {counted(run(count_old(older_than)), 'tasks')}.")
             else:
                 self._prune(older_than, options["batch"] or settings.PRUNE_BATCH)
 
     def _prune(self, older_than: float, batch: int) -> None:
         pruned = prune_now(older_than, batch)
         self.stdout.write(
-            f"Deleted {pruned.tasks:,} tasks in {pruned.batches:,} batches, {pruned.orphans:,} history rows without a "
-            f"task, {pruned.workers:,} worker processes, {pruned.keys:,} idempotency keys."
+            f"Deleted {counted(pruned.tasks, 'tasks')} in {counted(pruned.batches, 'batches')}, "
+            f"{counted(pruned.orphans, 'history rows')} without a task, {counted(pruned.workers, 'worker processes')}, "
+            f"{counted(pruned.keys, 'idempotency keys')}."
         )
 
 
