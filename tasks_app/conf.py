@@ -141,6 +141,16 @@ _RULES: Mapping[str, _Rule] = {
 }
 
 
+_KINDS: Mapping[type, str] = {
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    tuple: "a list of texts",
+    dict: "a dictionary of whole numbers",
+}
+
+
 def parse(values: Mapping[str, Any]) -> Conf:
     """Validate `values` (as in `settings.ASYNCPOLL`). Raises ConfigurationError naming value, rule and remedy."""
     defaults = Conf()
@@ -182,7 +192,7 @@ def _coerce(name: str, value: Any, default: Any) -> Any:
         fits = isinstance(value, type(default))
     if not fits:
         raise ConfigurationError(
-            f"ASYNCPOLL[{name!r}] is {value!r}; it must be {type(default).__name__}, for example {default!r}."
+            f"ASYNCPOLL[{name!r}] is {value!r}; it must be {_KINDS[type(default)]}, for example {default!r}."
         )
     return value
 

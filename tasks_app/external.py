@@ -126,6 +126,7 @@ def _validate(name: str, validator: Validator, arguments: Any) -> None:
             f"{name}: its arguments are nested too deeply to be checked; nest them a few hundred levels at most."
         ) from None
     if error is not None:
+        where = "in" if error.json_path == "$" else f"at {error.json_path} of"
         raise InvalidArguments(
-            f"{name}: {error.message[:_MESSAGE_CHARACTERS]} at {error.json_path} of its arguments."
+            f"{name}: {error.message[:_MESSAGE_CHARACTERS]} {where} its arguments."
         )

@@ -18,11 +18,32 @@ def check_names(
     name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The arguments by parameter name. Raises InvalidArguments naming the one that does not fit."""
+    signature = inspect.signature(func)
     try:
-        bound = inspect.signature(func).bind(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise InvalidArguments(f"{name}{inspect.signature(func)}: {error}.") from None
+        raise InvalidArguments(f"{name}{_written(signature)}: {error}.") from None
     return dict(bound.arguments)
+
+
+class _AsWritten(str):
+    """An annotation whose evaluation is postponed, shown without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _written(signature: inspect.Signature) -> str:
+    """The parameters, as the declaration has them."""
+    parameters = [
+        each.replace(annotation=_AsWritten(each.annotation))
+        if isinstance(each.annotation, str)
+        else each
+        for each in signature.parameters.values()
+    ]
+    return str(inspect.Signature(parameters))
 
 
 def check_types(name: str, func: Callable[..., Any], arguments: Mapping[str, Any]) -> None:

@@ -73,14 +73,21 @@ async def identify(request: HttpRequest) -> Identity:
         return _ANYBODY
     identity = await _from_project(request)
     if identity is None:
-        raise ProblemRaised(
-            unauthenticated(
-                "Send a token as Authorization: Bearer ap_…, a poll ticket as ?ticket=…, or the credentials that this project "
-                "maps to owners. Use without any is for development: it has to be switched on, with a loopback Host and no "
-                "proxy in between."
-            )
-        )
+        raise ProblemRaised(unauthenticated(_what_to_send(request)))
     return identity
+
+
+def _what_to_send(request: HttpRequest) -> str:
+    if request.META.get("HTTP_AUTHORIZATION", "").lower().startswith("bearer"):
+        return (
+            "What came as Authorization: Bearer is no token: one begins with ap_ and has 59 characters, as manage.py "
+            "createtoken prints it. Send it whole, once, and nothing else."
+        )
+    return (
+        "Send a token as Authorization: Bearer ap_…, a poll ticket as ?ticket=…, or the credentials that this project "
+        "maps to owners. Use without any is for development: it has to be switched on, with a loopback Host and no proxy "
+        "in between."
+    )
 
 
 async def confirm(identity: Identity, scope: str) -> None:
@@ -104,7 +111,8 @@ def require(identity: Identity, scope: str) -> None:
             problem(
                 Problem.FORBIDDEN,
                 403,
-                f"This needs the scope {scope[:_SHOWN_CHARACTERS]!r}; these credentials have {sorted(identity.scopes)}.",
+                f"This needs the scope {scope[:_SHOWN_CHARACTERS]!r}; these credentials have "
+                f"{', '.join(sorted(identity.scopes)) or 'none'}.",
             )
         )
 

@@ -67,8 +67,13 @@ def _exposed(name: str) -> Task[Any, Any]:
 
 
 def _check_bounds(asked: Submission, declared: Task[Any, Any]) -> None:
-    queues = {declared.queue, *declared.queues}
-    _within(asked.queue in (None, *queues), "queue", asked.queue, f"one of {sorted(queues)}")
+    queues = sorted({declared.queue, *declared.queues})
+    _within(
+        asked.queue in (None, *queues),
+        "queue",
+        asked.queue,
+        f"{'one of ' if len(queues) > 1 else ''}{', '.join(queues)}",
+    )
     _within(
         asked.priority is None or MIN_PRIORITY <= asked.priority <= max(declared.priority, 0),
         "priority",

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.urls import path, re_path
+from django.urls import NoReverseMatch, path, re_path, reverse
 from django.views.decorators.csrf import csrf_exempt
 
 from asyncpoll.contract import Problem
@@ -30,8 +30,15 @@ app_name = "asyncpoll"
 async def not_found(request: HttpRequest) -> HttpResponse:
     """Whatever else is under the API's prefix."""
     return problem(
-        Problem.NOT_FOUND, 404, f"There is nothing at {request.path}; see docs/protocol.md."
+        Problem.NOT_FOUND, 404, f"There is nothing at {request.path}; see {_described_at()}."
     )
+
+
+def _described_at() -> str:
+    try:
+        return reverse(f"{app_name}:docs")
+    except NoReverseMatch:
+        return "…/docs, below the address of the API"  # included under a namespace of the project's own
 
 
 def _with_problems(view: View) -> View:

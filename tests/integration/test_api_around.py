@@ -119,7 +119,8 @@ class TestAround:
     async def test_an_unknown_page_is_a_problem_document(self, client):
         """Nothing under the API answers with HTML."""
         for path in (API, "/api", "/api/", "/api/v2/tasks", "/api/v1x"):
-            is_problem(await client.get(path), 404, "not-found")
+            said = is_problem(await client.get(path), 404, "not-found")
+            assert said == f"There is nothing at {path}; see {API}/docs."
         for path in ("/", "/nope", "/tasks/", "/tasks/x/y/z", "/openapi.json/x"):
             is_problem(await client.get(f"{API}{path}"), 404, "not-found")
 

@@ -166,7 +166,7 @@ class TestSubmitting:
             ({"task": "sample.add", "kwargs": {"a": 1, "z": 2}}, 422, "invalid-arguments", "unexpected keyword argument 'z'"),
             ({"task": "sample.add", "kwargs": {"a": "one"}}, 422, "invalid-arguments", "a is 'one'"),
             ({"task": "sample.add", "args": [1, 2, 3]}, 422, "invalid-arguments", "too many positional"),
-            ({"task": "sample.add", "kwargs": {"a": 1}, "queue": "other"}, 422, "out-of-bounds", "queue is other"),
+            ({"task": "sample.add", "kwargs": {"a": 1}, "queue": "other"}, 422, "out-of-bounds", "queue is other; this task allows default."),
             ({"task": "sample.add", "kwargs": {"a": 1}, "priority": 101}, 422, "out-of-bounds", "priority is 101"),
             ({"task": "sample.add", "kwargs": {"a": 1}, "max_attempts": 99}, 422, "out-of-bounds", "max_attempts is 99"),
             ({"task": "sample.add", "kwargs": {"a": 1}, "max_attempts": 0}, 422, "out-of-bounds", "max_attempts is 0"),

@@ -28,7 +28,7 @@ def test_arguments_that_fit_the_schema_are_stored_as_they_are():
 @pytest.mark.parametrize(
     ("kwargs", "reason"),
     [
-        ({}, "'pages' is a required property at $"),
+        ({}, "'pages' is a required property in its arguments."),
         ({"pages": []}, "at $.pages of its arguments"),
         ({"pages": ["a"], "dpi": "x"}, "'x' is not of type 'integer' at $.dpi"),
         ({"pages": ["a"], "color": 1}, "'color' was unexpected"),

@@ -91,8 +91,9 @@ def test_an_unknown_name_says_where_to_declare_it():
 def test_arguments_are_checked_before_anything_is_stored():
     """By name, and for being JSON."""
     declared = task(sample)
-    with pytest.raises(InvalidArguments, match="missing a required argument: 'a'"):
+    with pytest.raises(InvalidArguments, match="missing a required argument: 'a'") as refused:
         declared.prepare([], {})
+    assert "'int" not in str(refused.value) and "a: int" in str(refused.value)
     with pytest.raises(InvalidArguments, match="unexpected keyword argument 'z'"):
         declared.prepare([1], {"z": 1})
     with pytest.raises(NotJson, match="kwargs is not JSON"):
