@@ -62,9 +62,21 @@ def duration(length: timedelta, units: int = 2) -> str:
     return " ".join(parts[:units])
 
 
-def moment(at: datetime | None) -> str:
-    """A time to the millisecond, in the time zone that the page is shown in."""
+def moment(at: datetime | None, timespec: str = "seconds") -> str:
+    """A time in the time zone that the page is shown in; `timespec` as for `datetime.isoformat`."""
     if at is None:
         return NOTHING
     local = timezone.localtime(at)
-    return f"{local.isoformat(sep=' ', timespec='milliseconds')[:23]} {local.tzname()}"
+    shown = local.replace(tzinfo=None).isoformat(sep=" ", timespec=timespec)
+    return f"{shown} {local.tzname()}"
+
+
+def instant(at: datetime | None) -> str:
+    """The same to the millisecond, where a second is long."""
+    return moment(at, "milliseconds")
+
+
+def first_line(text: str, characters: int) -> str:
+    """Of a text whose beginning is all there is room for."""
+    line, _, rest = text.strip().partition("\n")
+    return f"{line[: characters - 1]}…" if rest or len(line) > characters else line

@@ -12,7 +12,7 @@ from django.db.models import Case, Func, IntegerField, TextField, When
 from django.db.models.functions import Cast, Left
 
 from tasks_app import conf
-from tasks_app.admin.display import duration, moment, percent
+from tasks_app.admin.display import duration, instant, percent
 from tasks_app.models import TaskEvent
 from tasks_app.models.status import EventKind
 
@@ -76,7 +76,7 @@ def _entry(row: tuple[Any, ...], before: datetime | None) -> Entry:
     return Entry(
         version=version,
         kind=dict(EventKind.choices).get(kind, kind),
-        at=moment(at),
+        at=instant(at),
         gap="" if before is None else duration(at - before),
         attempt=attempt,
         progress="" if progress is None else percent(progress),

@@ -6,10 +6,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Case, QuerySet, When
 from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from asyncpoll.contract import TERMINAL, Status
@@ -17,7 +17,15 @@ from tasks_app import catalogue
 from tasks_app.admin import searching
 from tasks_app.admin.actions import SteeringAdmin
 from tasks_app.admin.changelist import NewestFirst
-from tasks_app.admin.display import NOTHING, duration, moment, progress_bar, status_badge
+from tasks_app.admin.display import (
+    NOTHING,
+    duration,
+    first_line,
+    instant,
+    moment,
+    progress_bar,
+    status_badge,
+)
 from tasks_app.admin.documents import documents
 from tasks_app.admin.filters import QueueFilter, StatusFilter, TypeFilter
 from tasks_app.admin.history import SHOWN_ROWS, history
@@ -33,6 +41,7 @@ if TYPE_CHECKING:
     class _Seen(TypedDict):
         now: datetime
         said: str
+        why: str | None
 
     SeenTask = WithAnnotations[Task, _Seen]
 
@@ -47,6 +56,7 @@ LARGE_COLUMNS = (
     "trace_context",
 )
 _MESSAGE_CHARACTERS = 300
+_ERROR_CHARACTERS = 60
 
 
 class TaskAdmin(SteeringAdmin):
@@ -89,9 +99,13 @@ class TaskAdmin(SteeringAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Tasks without what can be large, and with the beginning of their message."""
+        """Tasks without what can be large, and with the beginnings of their message and error."""
         rows = super().get_queryset(request).defer(*LARGE_COLUMNS)
-        return rows.annotate(said=Left("message", _MESSAGE_CHARACTERS))
+        why = Left("error_message", _ERROR_CHARACTERS + 1)
+        return rows.annotate(
+            said=Left("message", _MESSAGE_CHARACTERS),
+            why=Case(When(status=Status.FAILED, then=why)),
+        )
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[NewestFirst]:
         """The list that never counts."""
@@ -162,11 +176,13 @@ class TaskAdmin(SteeringAdmin):
 
     @admin.display(description="progress")
     def latest(self, task: SeenTask) -> str:
-        """How far it is, and what it said last."""
+        """How far it is; why it failed, or when it is due; and what it said last."""
         bar = progress_bar(task.progress, task.status) or ""
-        if not (bar or task.said):
+        lines = [line for line in (_standing(task), task.said) if line]
+        if not (bar or lines):
             return NOTHING
-        return format_html('{} <div class="asyncpoll-message">{}</div>', bar, task.said)
+        message = '<div class="asyncpoll-message">{}</div>'
+        return format_html("{} {}", bar, format_html_join("", message, ([line] for line in lines)))
 
     @admin.display(description="age")
     def age(self, task: SeenTask) -> SafeString:
@@ -180,17 +196,17 @@ class TaskAdmin(SteeringAdmin):
     @admin.display(description="created")
     def created(self, task: SeenTask) -> str:
         """When it was enqueued."""
-        return moment(task.created_at)
+        return instant(task.created_at)
 
     @admin.display(description="due")
     def due(self, task: SeenTask) -> str:
         """When it may start, or may start again."""
-        return moment(task.run_at)
+        return instant(task.run_at)
 
     @admin.display(description="started")
     def started(self, task: SeenTask) -> str:
         """When the latest attempt began."""
-        return moment(task.started_at)
+        return instant(task.started_at)
 
     @admin.display(description="waited")
     def waited(self, task: SeenTask) -> str:
@@ -202,7 +218,7 @@ class TaskAdmin(SteeringAdmin):
     @admin.display(description="finished")
     def finished(self, task: SeenTask) -> str:
         """When it was over."""
-        return moment(task.finished_at)
+        return instant(task.finished_at)
 
     @admin.display(description="took")
     def took(self, task: SeenTask) -> str:
@@ -231,7 +247,7 @@ class TaskAdmin(SteeringAdmin):
     @admin.display(description="lease until")
     def lease(self, task: SeenTask) -> str:
         """When its worker is taken for dead unless it says something."""
-        return moment(task.lease_expires_at)
+        return instant(task.lease_expires_at)
 
     @admin.display(description="worker")
     def worker_link(self, task: SeenTask) -> str:
@@ -251,3 +267,11 @@ class TaskAdmin(SteeringAdmin):
         if task.retried_from is None:
             return NOTHING
         return self.link_to(Task, task.retried_from, str(task.retried_from))
+
+
+def _standing(task: SeenTask) -> str:
+    """What an operator asks first of a task that failed, or that waits although a worker is free."""
+    if task.why is not None:
+        return first_line(f"{task.error_type}: {task.why}", _ERROR_CHARACTERS)
+    is_later = task.status == Status.PENDING and task.run_at > task.now
+    return f"due {moment(task.run_at)}" if is_later else ""

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseNotAllowed,
+    HttpResponseRedirect,
+)
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 
 from tasks_app import conf
@@ -111,6 +119,38 @@ class TokenAdmin(ReadOnlyAdmin):
         """May this user revoke tokens?"""
         return request.user.has_perm("tasks_app.revoke_token")
 
+    def get_urls(self) -> list[URLPattern]:
+        """The button's address, before Django's, whose last one takes everything."""
+        revoke = path(
+            "<slug:pk>/revoke/",
+            self.admin_site.admin_view(self.revoke_view),
+            name="tasks_app_token_revoke",
+        )
+        return [revoke, *super().get_urls()]
+
+    def revoke_view(self, request: HttpRequest, pk: str) -> HttpResponse:
+        """POST: revoke this token."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        if not self.has_revoke_permission(request):
+            raise PermissionDenied
+        token = self.get_queryset(request).filter(pk=pk).first()
+        if token is None:
+            raise Http404
+        self._revoke(request, [token])
+        return HttpResponseRedirect(self.url_of(Token, token.pk))
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """The token page, with a button for whoever may revoke."""
+        context = {**(extra_context or {}), "can_revoke": self.has_revoke_permission(request)}
+        return super().change_view(request, object_id, form_url, context)
+
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """What can be chosen, or what is known."""
         if obj is None:
@@ -147,8 +187,11 @@ class TokenAdmin(ReadOnlyAdmin):
     @admin.action(description="Revoke selected tokens", permissions=["revoke"])
     def revoke_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """End them in every process."""
+        self._revoke(request, queryset)
+
+    def _revoke(self, request: HttpRequest, tokens: Iterable[Token]) -> None:
         done, skipped = [], []
-        for token in queryset:
+        for token in tokens:
             with transaction.atomic(using=conf.current().DATABASE):
                 if run(revoke_token(token.pk)):
                     self.log_change(request, token, "Revoked it.")
@@ -168,7 +211,7 @@ class TokenAdmin(ReadOnlyAdmin):
             return badge("revoked", "cancelled")
         if token.expires_at is not None and token.expires_at <= token.now:
             return badge("expired", "stalled")
-        return badge("good", "success")
+        return badge("active", "success")
 
     @admin.display(description="scopes")
     def scope_list(self, token: SeenToken) -> str:

@@ -84,14 +84,14 @@ def test_a_wrong_form_makes_nothing(
     assert not Token.objects.exists()
 
 
-def test_the_list_says_which_tokens_are_good(admin_client: Client) -> None:
+def test_the_list_says_which_tokens_are_active(admin_client: Client) -> None:
     """And which were revoked, or have expired."""
     now = datetime.now(UTC)
     made("<b>")
     made("r", revoked_at=now)
     made("e", expires_at=now - timedelta(seconds=1))
     text = admin_client.get(reverse(LIST)).content.decode()
-    for word in (">good<", ">revoked<", ">expired<", "&lt;b&gt;"):
+    for word in (">active<", ">revoked<", ">expired<", "&lt;b&gt;"):
         assert word in text
 
 
@@ -106,6 +106,21 @@ def test_revoking_says_what_it_did(admin_client: Client) -> None:
     }
     assert Token.objects.get(pk=first.pk).revoked_at is not None
     assert [entry.change_message for entry in LogEntry.objects.all()] == ["Revoked it."]
+
+
+def test_the_page_has_a_button_that_revokes(admin_client: Client) -> None:
+    """Once: afterwards there is nothing left to do."""
+    token = made()
+    button = reverse("admin:tasks_app_token_revoke", args=[token.pk])
+    assert f'action="{button}"' in admin_client.get(page(token)).content.decode()
+    assert admin_client.get(button).status_code == 405
+    answer = admin_client.post(button, follow=True)
+    assert answer.redirect_chain == [(page(token), 302)]
+    assert [str(message) for message in answer.context["messages"]] == [f"Revoked ap_{token.pk}."]
+    assert button not in answer.content.decode()
+    assert Token.objects.get(pk=token.pk).revoked_at is not None
+    assert [entry.change_message for entry in LogEntry.objects.all()] == ["Revoked it."]
+    assert admin_client.post(button.replace(token.pk, "nobody")).status_code == 404
 
 
 def test_nothing_of_a_token_can_be_edited_or_deleted(admin_client: Client) -> None:
@@ -130,6 +145,10 @@ def test_each_thing_needs_its_own_permission() -> None:
     assert Token.objects.get().revoked_at is None
     assert staff("add_token").post(reverse(ADD), FORM).status_code == 200
     assert staff("revoke_token").get(page(token)).status_code == 403
+    button = reverse("admin:tasks_app_token_revoke", args=[token.pk])
+    assert button not in viewer.get(page(token)).content.decode()
+    assert viewer.post(button).status_code == 403
+    assert Token.objects.get(pk=token.pk).revoked_at is None
     staff("revoke_token", "view_token").post(reverse(LIST), data)
     assert Token.objects.get(pk=token.pk).revoked_at is not None
     assert Client().post(reverse(ADD), FORM).status_code == 302

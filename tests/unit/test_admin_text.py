@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks_app.admin.display import duration, moment, percent, progress_bar, status_badge
+from tasks_app.admin.display import (
+    duration,
+    first_line,
+    instant,
+    moment,
+    percent,
+    progress_bar,
+    status_badge,
+)
 from tasks_app.admin.documents import readable
 
 VALUES = st.recursive(
@@ -40,12 +48,20 @@ def test_a_duration_has_its_two_largest_units(seconds: float, text: str, short: 
 
 
 def test_a_moment_names_its_zone() -> None:
-    """To the millisecond, since a second is long here."""
-    assert (
-        moment(datetime(2026, 1, 2, 3, 4, 5, 678_900, tzinfo=UTC)) == "2026-01-02 03:04:05.678 UTC"
-    )
-    assert moment(datetime(2026, 1, 2, tzinfo=UTC)) == "2026-01-02 00:00:00.000 UTC"
-    assert moment(None) == "-"
+    """To the second in lists, and to the millisecond where a second is long."""
+    at = datetime(2026, 1, 2, 3, 4, 5, 678_900, tzinfo=UTC)
+    assert (moment(at), instant(at)) == ("2026-01-02 03:04:05 UTC", "2026-01-02 03:04:05.678 UTC")
+    midnight = datetime(2026, 1, 2, tzinfo=UTC)
+    assert moment(midnight) == "2026-01-02 00:00:00 UTC"
+    assert instant(midnight) == "2026-01-02 00:00:00.000 UTC"
+    assert moment(None) == instant(None) == "-"
+
+
+def test_a_text_s_first_line_says_when_there_is_more() -> None:
+    """In as many characters as there is room for."""
+    assert [first_line(text, 5) for text in ("", "12345", "123456", "12\n3", " 1\n")] == [
+        "", "12345", "1234…", "12…", "1"
+    ]  # fmt: skip
 
 
 def test_only_what_is_complete_says_100_percent() -> None:
