@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from http import HTTPStatus
 from typing import Any
 
 import jsonschema
@@ -74,6 +75,25 @@ def test_the_names_of_tasks_are_for_those_who_may_submit_them(described):
     names = told["components"]["schemas"]["Submission"]["properties"]["task"]["enum"]
     assert "sample.add" in names
     assert "sample.other_queue" not in names
+
+
+def test_every_answer_says_what_it_means(described):
+    """In words of its own, not those of the status: two hundreds of one path mean different things."""
+    responses = [
+        *described["components"]["responses"].values(),
+        *(
+            answer
+            for path in described["paths"].values()
+            for operation in path.values()
+            for answer in operation["responses"].values()
+            if "$ref" not in answer
+        ),
+    ]
+    phrases = {status.phrase for status in HTTPStatus}
+    assert len(responses) > 20
+    assert not [each for each in responses if each["description"] in phrases]
+    submitted = described["paths"]["/tasks"]["post"]["responses"]
+    assert "Idempotent-Replayed" in submitted["200"]["description"]
 
 
 def test_names_and_the_way_to_say_who_asks_are_given(described):

@@ -34,6 +34,22 @@ _SCHEMES = {
 }
 
 
+_PROBLEMS = {
+    400: "A parameter breaks a rule, or the body is not JSON; `parameter` names the offender.",
+    401: "No credentials, or some that are forged, expired or revoked.",
+    403: "The credentials lack the scope, which `detail` names.",
+    404: "There is no such task, or it is somebody else's.",
+    405: "Another method is meant; `Allow` has them.",
+    409: "The lease is not the caller's any more: stop working on the task.",
+    410: "The task was deleted.",
+    413: "The body is too large.",
+    415: "The body does not say that it is JSON.",
+    422: "The body is JSON and breaks a rule; nothing was stored.",
+    429: "Too many requests of one caller; `Retry-After` says when to go on.",
+    503: "Too many requests are held here, or the database does not answer; `Retry-After` says when to go on.",
+}
+
+
 @lru_cache(maxsize=16)
 def document(mounted_at: str, for_submitters: bool = False) -> bytes:
     """OpenAPI 3.1, as JSON. `mounted_at` is the path that all others are below.
@@ -81,7 +97,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
 
 def _responses(operation: Operation) -> dict[str, Any]:
     answers = {
-        str(status): _answer(status, shape, operation.headers.get(status, ()))
+        str(status): _answer(operation.says[status], shape, operation.headers.get(status, ()))
         for status, shape in operation.answers.items()
     }
     problems = {
@@ -91,8 +107,8 @@ def _responses(operation: Operation) -> dict[str, Any]:
     return answers | problems
 
 
-def _answer(status: int, shape: str | None, headers: tuple[str, ...]) -> dict[str, Any]:
-    described: dict[str, Any] = {"description": HTTPStatus(status).phrase}
+def _answer(says: str, shape: str | None, headers: tuple[str, ...]) -> dict[str, Any]:
+    described: dict[str, Any] = {"description": says}
     if headers:
         described["headers"] = {name: {"schema": TEXT} for name in headers}
     if shape is not None:
@@ -117,7 +133,7 @@ def _problems() -> dict[str, Any]:
 
 def _problem(status: int) -> dict[str, Any]:
     described: dict[str, Any] = {
-        "description": HTTPStatus(status).phrase,
+        "description": _PROBLEMS[status],
         "content": {PROBLEM_MEDIA_TYPE: {"schema": reference("Problem")}},
     }
     headers = {401: "WWW-Authenticate", 405: "Allow", 429: "Retry-After", 503: "Retry-After"}

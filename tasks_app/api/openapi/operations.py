@@ -17,7 +17,7 @@ from tasks_app.api.submission import Submission
 class Operation:
     """One method of one path. `answers` are shapes by status, None: no body; `problems` are other statuses.
 
-    `scope` None asks for no credentials; `ticket`: a poll ticket will do as well.
+    `says` is what an answer means, by status. `scope` None asks for no credentials; `ticket`: a poll ticket will do as well.
     """
 
     name: str
@@ -25,6 +25,7 @@ class Operation:
     path: str
     summary: str
     answers: dict[int, str | None]
+    says: dict[int, str]
     problems: tuple[int, ...] = ()
     parameters: tuple[by.Parameter, ...] = ()
     body: type[BaseModel] | None = None
@@ -57,6 +58,11 @@ OPERATIONS = (
         "/tasks",
         "Submit a task",
         {202: "Submitted", 200: "Submitted"},
+        {
+            202: "The task is stored, and not over yet.",
+            200: "The task was over within the hold of `Prefer: wait`, or the idempotency key had made it before: then "
+            "`Idempotent-Replayed` says so, and this is the task as it is now.",
+        },
         (400, 401, 403, 405, 410, 413, 415, 422, 429, 503),
         (by.IDEMPOTENCY_KEY, by.PREFER),
         Submission,
@@ -72,6 +78,7 @@ OPERATIONS = (
         "/tasks",
         "List tasks, newest first",
         {200: "TaskList"},
+        {200: "A page of tasks, and where the next one begins."},
         (400, 401, 403, 405, 429, 503),
         (by.STATUS, by.NAME, by.OF_QUEUE, by.CURSOR, by.LIMIT),
         scope="read",
@@ -82,6 +89,7 @@ OPERATIONS = (
         "/tasks/long_poll",
         "Wait until one of many tasks changes",
         {200: "LongPollMany"},
+        {200: "The tasks that moved, or none when the hold ran out; `outcome` says which."},
         (400, 401, 403, 405, 429, 503),
         (by.MANY, by.LINGER, by.HOLD),
         scope="read",
@@ -92,6 +100,10 @@ OPERATIONS = (
         "/tasks/{task_id}",
         "The task; with Prefer and If-None-Match, once it has changed",
         answers={200: "Task", 304: None},
+        says={
+            200: "The task as it is now.",
+            304: "The version is still the one of `If-None-Match`, at once or when the hold ran out.",
+        },
         parameters=(by.IF_NONE_MATCH, by.PREFER),
         headers={200: ("ETag", "Preference-Applied"), 304: ("ETag", "Preference-Applied")},
     ),
@@ -100,6 +112,7 @@ OPERATIONS = (
         "/tasks/{task_id}/long_poll",
         "Wait until a task changes",
         answers={200: "LongPoll"},
+        says={200: "The task changed, is over, or the hold ran out; `outcome` says which."},
         parameters=(by.KNOWN, by.HOLD),
         headers={200: ("ETag",)},
     ),
@@ -108,6 +121,7 @@ OPERATIONS = (
         "/tasks/{task_id}/status",
         "Wait until a task is over",
         answers={200: "LongPoll"},
+        says={200: "The task is over, or the hold ran out; `outcome` says which."},
         parameters=(by.WAIT, by.TIMEOUT),
         headers={200: ("ETag",)},
     ),
@@ -116,6 +130,7 @@ OPERATIONS = (
         "/tasks/{task_id}/events",
         "Wait for milestones, and be told each since the last answer",
         answers={200: "Events"},
+        says={200: "Each milestone after the one named, oldest first; none when the hold ran out."},
         parameters=(by.AFTER, by.HOLD),
         headers={200: ("ETag",)},
     ),
@@ -125,6 +140,7 @@ OPERATIONS = (
         "/tasks/{task_id}/cancel",
         "Cancel a task: at once while it is PENDING, otherwise by asking",
         {200: "Task"},
+        {200: "The task: CANCELLED, asked to stop, or over before."},
         (400, 401, 403, 404, 405, 429, 503),
         (by.TASK_ID,),
         scope="cancel",
@@ -136,6 +152,9 @@ OPERATIONS = (
         "/queues/{queue}/claim",
         "Take work, held until there is some",
         {200: "Claimed"},
+        {
+            200: "The tasks that are the caller's now, each with its lease; none when the hold ran out."
+        },
         (400, 401, 403, 405, 413, 415, 422, 429, 503),
         (by.QUEUE,),
         ClaimBody,
@@ -148,6 +167,7 @@ OPERATIONS = (
         "/tasks/{task_id}/steps",
         "Report on a task that was claimed; its lease token is all that this needs",
         {200: "Standing"},
+        {200: "It is stored, and the lease extended; `repeated` where it had been said before."},
         (400, 403, 404, 405, 409, 410, 413, 415, 422, 503),
         (by.TASK_ID,),
         StepBody,
