@@ -41,6 +41,13 @@ def test_options_are_kept_and_using_changes_a_copy():
     assert (declared.owner, declared.priority) == ("", 5)
 
 
+def test_a_task_that_declares_no_time_limit_has_one(settings):
+    """A heartbeat could keep a hung task alive for ever otherwise."""
+    settings.ASYNCPOLL = {"DEFAULT_TIMEOUT_SECONDS": 77.0, "DEFAULT_MAX_ATTEMPTS": 4}
+    stored = task(name="t.limitless")(sample).prepare((1,), {})
+    assert (stored.timeout_seconds, stored.max_attempts) == (77.0, 4)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
