@@ -49,7 +49,8 @@ def prepare(asked: Submission, owner: str) -> NewTask:
         priority=declared.priority if asked.priority is None else asked.priority,
         max_attempts=asked.max_attempts or new.max_attempts,
         timeout_seconds=float(asked.timeout_seconds or new.timeout_seconds),
-        run_at=None if asked.run_at is None or _days_ahead(asked.run_at) <= 0 else asked.run_at,
+        # By this machine's clock only what is over by any clock; the rest the database decides.
+        run_at=None if asked.run_at is None or _days_ahead(asked.run_at) < -1 else asked.run_at,
     )
 
 

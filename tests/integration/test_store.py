@@ -98,6 +98,14 @@ class TestClaim:
         assert {task.queue for task in claimed(10, ["a", "c"])} == {"a", "c"}
         assert {task.queue for task in claimed(10)} == {"b"}
 
+    def test_a_moment_in_the_past_is_now(self):
+        """It neither overtakes who was there before, nor counts as waiting."""
+        (first,) = enqueued()
+        (late,) = enqueued(run_at=timezone.now() - timezone.timedelta(days=1))
+        claims = claimed(2)
+        assert [task.id for task in claims] == [first, late]
+        assert claims[1].queue_wait_seconds < 3600
+
     def test_a_task_that_is_not_due_is_not_claimed_until_it_is(self):
         """It enters the claim index when due, not before."""
         (later,) = enqueued(run_at=timezone.now() + timezone.timedelta(hours=1))

@@ -36,7 +36,7 @@ notified AS MATERIALIZED (
 SELECT
     id, name, queue, owner, args::text, kwargs::text, attempt, failures, max_attempts, timeout_seconds, version,
     cancel_requested, trace_context::text,
-    extract(epoch FROM started_at - run_at)::float8 AS queue_wait_seconds,
+    extract(epoch FROM started_at - greatest(run_at, created_at))::float8 AS queue_wait_seconds,
     CASE WHEN backend <> '' THEN (
         SELECT json_build_object(
             'backend', backend, 'priority', priority, 'created_at', claimed.created_at, 'run_at', run_at,

@@ -10,8 +10,8 @@ fresh AS (
         n.id, n.name, n.queue, n.owner, n.priority, 'PENDING', 1, n.args::jsonb, n.kwargs::jsonb, '', '', '',
         '', 0, 0, n.max_attempts, n.timeout_seconds, false, n.retried_from, n.trace_context::jsonb,
         n.backend, coalesce(n.run_at, now.at),
-        coalesce(n.run_at, now.at) <= now.at,
-        coalesce(n.run_at, now.at) - n.priority * make_interval(secs => %(head_start)s),
+        n.run_at IS NULL OR n.run_at <= now.at,
+        greatest(n.run_at, now.at) - n.priority * make_interval(secs => %(head_start)s),
         now.at
     FROM now, unnest(
         %(ids)s::uuid[], %(names)s::text[], %(queues)s::text[], %(owners)s::text[], %(priorities)s::int[],

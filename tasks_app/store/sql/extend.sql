@@ -20,6 +20,6 @@ SELECT
     id, name, queue, owner, CASE WHEN %(whole)s THEN args::text ELSE '[]' END,
     CASE WHEN %(whole)s THEN kwargs::text ELSE '{}' END,
     attempt, failures, max_attempts, timeout_seconds, version, cancel_requested, trace_context::text,
-    extract(epoch FROM started_at - run_at)::float8, extract(epoch FROM at - started_at)::float8,
+    extract(epoch FROM started_at - greatest(run_at, created_at))::float8, extract(epoch FROM at - started_at)::float8,
     lease_expires_at, started_at + make_interval(secs => timeout_seconds)
 FROM extended ORDER BY order_key, id
