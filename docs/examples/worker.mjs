@@ -11,7 +11,7 @@ for (const name of ["SIGTERM", "SIGINT"]) process.on(name, () => stopping.abort(
 
 // The work, by the task's name. `signal` is aborted once nobody wants the result any more.
 const handlers = {
-  async "sample.render"({ pages, dpi = 72 }, report, signal) {
+  async "shop.render"({ pages, dpi = 72 }, report, signal) {
     for (const [done, page] of pages.entries()) {
       await sleep(dpi, undefined, { signal });
       await report(done / pages.length, `rendered ${page}`);
@@ -38,9 +38,12 @@ async function run(task) {
     const answer = await post(`/api/v1/tasks/${task.task_id}/steps`, { lease_token: task.lease_token, ...body });
     if (!answer.ok || answer.cancel_requested) unwanted.abort(); // not ours any more, or to be cancelled
   };
+  if (!Object.hasOwn(handlers, task.task)) {
+    const error = `This executor knows no task ${task.task}`;
+    return step({ status: "FAILED", error, retryable: false }); // another attempt would find the same
+  }
   const heartbeat = setInterval(step, (1_000 * task.lease_seconds) / 3, {});
   try {
-    if (!handlers[task.task]) throw new Error(`This executor knows no task ${task.task}`);
     const report = (progress, message) => step({ progress, message });
     const result = await handlers[task.task](task.kwargs, report, unwanted.signal);
     await step({ status: "SUCCESS", result });

@@ -42,10 +42,10 @@ async def post(port, path, **body):
     return answer.json
 
 
-async def submitted(port, pages, milliseconds):
+async def submitted(port, pages, milliseconds, name="shop.render"):
     """A task that takes so long per page."""
     kwargs = {"pages": [f"page {number}" for number in range(pages)], "dpi": milliseconds}
-    return (await post(port, "/api/v1/tasks", task="sample.render", kwargs=kwargs))["task_id"]
+    return (await post(port, "/api/v1/tasks", task=name, kwargs=kwargs))["task_id"]
 
 
 async def followed(port, task_id, until=lambda answer: not answer["should_continue_polling"]):
@@ -72,6 +72,15 @@ async def test_a_worker_in_another_language_runs_a_task_that_a_client_waits_for(
         }
         worker.send_signal(signal.SIGTERM)
         assert await asyncio.to_thread(worker.wait, 10) == 0
+
+
+@needs_node
+async def test_a_task_that_the_worker_does_not_know_fails_for_good(database_url):
+    """No other attempt is wasted on it."""
+    with server("daphne", database_url) as (port, _), node_worker(port):
+        last = (await followed(port, await submitted(port, 1, 1, "sample.render")))[-1]
+    assert (last["status"], last["attempt"]) == ("FAILED", 1)
+    assert last["error"]["message"] == "This executor knows no task sample.render"
 
 
 @needs_node
