@@ -59,6 +59,7 @@ async def test_the_hold_that_a_gateway_allows_is_found(database_url: str) -> Non
             code, said = await probed(f"http://127.0.0.1:{gateway}", database_url, "--most", "6")
     assert code == 0, said
     assert "(504); 2.5 s were answered each time." in said
+    assert "ASYNCPOLL['MAX_HOLD_SECONDS'] is 25, which is too much. Set it to 2.5" in said
     assert said.rstrip().endswith("ASYNCPOLL_MAX_HOLD_SECONDS=2.5")
 
 
@@ -71,6 +72,16 @@ async def test_a_gateway_that_does_not_cut_leaves_the_setting(database_url: str)
     assert code == 0, said
     assert "Nothing cut an answer within 2 s." in said
     assert "ASYNCPOLL['MAX_HOLD_SECONDS'] is 1, which fits; up to 1.5 would." in said
+
+
+async def test_a_hold_longer_than_what_was_tried_is_not_called_too_much(database_url: str) -> None:
+    """Nothing is known of it; what to try is said."""
+    with server("daphne", database_url) as (port, _):
+        code, said = await probed(f"http://127.0.0.1:{port}", database_url, "--most", "1")
+    assert code == 0, said
+    assert "Nothing cut an answer within 1 s." in said
+    assert "is 25; whether that fits is not known, as nothing was tried beyond 1 s." in said
+    assert said.rstrip().endswith("--most 30 tells.")
 
 
 async def test_only_who_has_the_projects_key_may_probe(database_url: str) -> None:

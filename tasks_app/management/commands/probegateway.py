@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from argparse import ArgumentTypeError
 from typing import Any
 from urllib.parse import urlsplit
@@ -52,14 +53,20 @@ class Command(BaseCommand):
 
 def _report(found: Finding, now_seconds: float) -> str:
     best = found.hold_seconds
+    now = f"ASYNCPOLL['MAX_HOLD_SECONDS'] is {now_seconds:g}"
     if found.cut_seconds is None:
         said = f"Nothing cut an answer within {found.answered_seconds:g} s."
     else:
         said = f"Answers are cut after {found.cut_seconds:.1f} s ({found.cut_by}); {best:g} s were answered each time."
     if now_seconds <= best:
-        return f"{said}\nASYNCPOLL['MAX_HOLD_SECONDS'] is {now_seconds:g}, which fits; up to {best:g} would."
+        return f"{said}\n{now}, which fits; up to {best:g} would."
+    if found.cut_seconds is None:
+        return (
+            f"{said}\n{now}; whether that fits is not known, as nothing was tried beyond "
+            f"{found.answered_seconds:g} s. --most {math.ceil(now_seconds * 6 / 5)} tells."
+        )
     return (
-        f"{said}\nASYNCPOLL['MAX_HOLD_SECONDS'] is {now_seconds:g}, which is too much. Set:\n\n"
+        f"{said}\n{now}, which is too much. Set it to {best:g}; with asyncpoll's own settings:\n\n"
         f"    ASYNCPOLL_MAX_HOLD_SECONDS={best:g}\n"
     )
 
