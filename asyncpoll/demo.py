@@ -12,14 +12,22 @@ from asyncpoll.inspection import inspect
 from tasks_app.tasks import current_task, step_sync, task
 
 
-@task(name="demo.dependency_report", queue="default", timeout=600, max_attempts=3, expose=True)
+@task(
+    name="demo.dependency_report",
+    queue="default",
+    timeout=600,
+    max_attempts=3,
+    retry_on=(OSError,),
+    expose=True,
+)
 def dependency_report(limit: int | None = None) -> dict[str, Any]:
     """Inspect the distributions installed in this Python, at most `limit` of them by name.
 
     Gathers their metadata, normalises names and licences, re-hashes each file that RECORD lists,
     looks for unlisted files and unmet requirements, and returns a JSON report well under 1 MiB.
     Where it looks is not the caller's to choose. Stops between two files when it is cancelled.
-    Raises `ValueError` for a limit below 1.
+    Raises `ValueError` for a limit below 1, which no other attempt would mend: only what the disk
+    does is tried again.
     """
     here = current_task()
     return inspect(None, limit, here.report, check=here.raise_if_cancelled, take=step_sync)

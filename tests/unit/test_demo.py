@@ -104,6 +104,12 @@ def test_the_task_refuses_a_bad_limit(attempt: Attempt) -> None:
     assert attempt.told == []
 
 
+def test_a_bad_limit_is_not_tried_again_and_trouble_with_the_disk_is() -> None:
+    """The arguments of another attempt are the same."""
+    assert not dependency_report.retry_policy.covers(ValueError)
+    assert dependency_report.retry_policy.covers(OSError)
+
+
 def test_a_caller_can_submit_the_task_and_choose_nothing_but_the_limit() -> None:
     """It is exposed over HTTP, so no parameter may point it at a path."""
     assert (dependency_report.name, dependency_report.expose) == ("demo.dependency_report", True)
