@@ -17,6 +17,7 @@ from tasks_app.api import urls
 from tasks_app.api.docs import _ASSETS, asset, docs, openapi
 from tasks_app.api.openapi import document
 from tasks_app.api.openapi.operations import OPERATIONS
+from tests import sample_tasks
 
 # What describes the others, what only the server's own operators can use, and the answer to everything that is not there.
 OUTSIDE = {"/openapi.json", "/docs", "/docs/{name}", "/probe", "/"}
@@ -94,6 +95,21 @@ def test_every_answer_says_what_it_means(described):
     assert not [each for each in responses if each["description"] in phrases]
     submitted = described["paths"]["/tasks"]["post"]["responses"]
     assert "Idempotent-Replayed" in submitted["200"]["description"]
+
+
+def test_a_submission_that_can_be_tried_out_is_given(described, monkeypatch):
+    """Not one of a task named "string"; another project's own task where its name may be known."""
+
+    def example(described: Any) -> Any:
+        body = described["paths"]["/tasks"]["post"]["requestBody"]
+        return body["content"]["application/json"]["example"]
+
+    assert example(described) == {"task": "demo.dependency_report", "kwargs": {}}
+    document.cache_clear()
+    monkeypatch.setattr("tasks_app.catalogue.known", lambda: [sample_tasks.add])
+    told = example(orjson.loads(document("/api/v1", for_submitters=True)))
+    document.cache_clear()
+    assert told == {"task": "sample.add", "kwargs": {}}
 
 
 def test_names_and_the_way_to_say_who_asks_are_given(described):

@@ -48,6 +48,7 @@ _PROBLEMS = {
     429: "Too many requests of one caller; `Retry-After` says when to go on.",
     503: "Too many requests are held here, or the database does not answer; `Retry-After` says when to go on.",
 }
+_DEMO = "demo.dependency_report"
 
 
 @lru_cache(maxsize=16)
@@ -61,7 +62,7 @@ def document(mounted_at: str, for_submitters: bool = False) -> bytes:
             "openapi": "3.1.0",
             "info": {"title": "asyncpoll", "version": "1", "description": _ABOUT},
             "servers": [{"url": mounted_at}],
-            "paths": _paths(),
+            "paths": _paths(for_submitters),
             "components": {
                 "schemas": SHAPES | _bodies(for_submitters),
                 "responses": _problems(),
@@ -71,11 +72,23 @@ def document(mounted_at: str, for_submitters: bool = False) -> bytes:
     )
 
 
-def _paths() -> dict[str, dict[str, Any]]:
+def _paths(for_submitters: bool) -> dict[str, dict[str, Any]]:
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method] = _operation(operation)
+    submit = paths["/tasks"]["post"]["requestBody"]["content"][JSON_MEDIA_TYPE]
+    submit["example"] = {"task": _example_name(for_submitters), "kwargs": {}}
     return paths
+
+
+def _example_name(for_submitters: bool) -> str:
+    """A task that can be submitted, for who may know; the demo's where that is there, or nobody may know."""
+    names = _exposed() if for_submitters else []
+    return names[0] if names and _DEMO not in names else _DEMO
+
+
+def _exposed() -> list[str]:
+    return [task.name for task in catalogue.known() if task.expose]
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
@@ -149,9 +162,8 @@ def _bodies(for_submitters: bool) -> dict[str, Shape]:
         if operation.body is not None:
             shapes |= _body(operation.body)
     if for_submitters:
-        names = [task.name for task in catalogue.known() if task.expose]
         submission = shapes[Submission.__name__]["properties"]
-        submission["task"] = words(names, "A task that can be submitted.")
+        submission["task"] = words(_exposed(), "A task that can be submitted.")
     return shapes
 
 
