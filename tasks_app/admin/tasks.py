@@ -13,7 +13,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from asyncpoll.contract import TERMINAL, Status
-from tasks_app import catalogue
+from tasks_app import catalogue, queues
 from tasks_app.admin import searching
 from tasks_app.admin.actions import SteeringAdmin
 from tasks_app.admin.changelist import NewestFirst
@@ -257,6 +257,8 @@ class TaskAdmin(SteeringAdmin):
         if task.worker == OUTSIDE_WORKER:
             return "code outside the workers (notify_step_completed)"
         worker = WorkerProcess.objects.using(task._state.db).filter(pk=task.worker).first()
+        if worker is None and queues.reserved_by(task.queue) is not None:
+            return "an executor elsewhere"
         if worker is None:
             return f"{task.worker} (no longer recorded)"
         return self.link_to(WorkerProcess, worker.pk, f"{worker} · {worker.pk}")

@@ -49,7 +49,10 @@ class TokenForm(forms.ModelForm):
 
     scopes = forms.CharField(
         initial="submit, read, cancel",
-        help_text=f"Comma-separated, of {', '.join(sorted(ALL_SCOPES))}, and claim:QUEUE for executors.",
+        help_text=(
+            f"Comma-separated, of {', '.join(sorted(ALL_SCOPES))}, and claim:QUEUE for executors. "
+            "notify is reserved and allows nothing yet."
+        ),
     )
     days = forms.IntegerField(
         initial=90,
@@ -169,6 +172,13 @@ class TokenAdmin(ReadOnlyAdmin):
         run(make_token(issued.new))
         obj.pk = issued.new.id
         request.issued = issued  # type: ignore[attr-defined]
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
+    ) -> HttpResponse:
+        """With one button: after each token its own page is shown, and there is nothing to edit."""
+        context.update(show_save_and_continue=False, show_save_and_add_another=False)
+        return super().render_change_form(request, context, *args, **options)
 
     def response_add(
         self, request: HttpRequest, obj: Any, post_url_continue: Any = None

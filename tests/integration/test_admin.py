@@ -20,6 +20,7 @@ from tasks_app.models.task import new_task_id
 from tasks_app.steps import notify_step_completed
 from tasks_app.store import Milestone, stop_worker
 from tasks_app.store.driver import run
+from tests.external_tasks import QUEUE
 from tests.integration.admin_support import (
     LIST,
     WORKER,
@@ -253,6 +254,13 @@ def test_a_task_run_outside_the_workers_says_so(admin_client: Client) -> None:
     task_id = pending()
     notify_step_completed(task_id, "RUNNING", progress=0.5)
     assert "code outside the workers" in text_of(admin_client, page(task_id))
+
+
+def test_a_task_run_by_an_executor_over_http_says_so(admin_client: Client) -> None:
+    """Its worker is a claim, which never was a process."""
+    task_id = running().id
+    Task.objects.filter(pk=task_id).update(queue=QUEUE, worker=uuid4())
+    assert "an executor elsewhere" in text_of(admin_client, page(task_id))
 
 
 def test_an_unknown_task_leads_back_with_a_message(admin_client: Client) -> None:

@@ -58,6 +58,13 @@ def test_a_token_is_shown_once_and_kept_as_a_digest(admin_client: Client) -> Non
     assert entry.object_repr == f"ap_{token.pk}" and secret not in entry.change_message
 
 
+def test_the_form_has_one_button(admin_client: Client) -> None:
+    """The two others would do the same: after each token its own page is shown."""
+    form = admin_client.get(reverse(ADD)).content.decode()
+    assert 'name="_save"' in form
+    assert 'name="_continue"' not in form and 'name="_addanother"' not in form
+
+
 def test_a_token_that_never_expires_has_to_be_asked_for(admin_client: Client) -> None:
     """By leaving the days empty."""
     assert 'value="90"' in admin_client.get(reverse(ADD)).content.decode()
