@@ -36,7 +36,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--scopes",
             default="submit,read,cancel",
-            help="comma-separated, of submit, read, cancel, notify, metrics and claim:QUEUE (%(default)s)",
+            help="comma-separated, of submit, read, cancel, metrics (GET /metrics), claim:QUEUE and notify, which is reserved and "
+            "allows nothing yet (%(default)s)",
         )
         parser.add_argument(
             "--expires",

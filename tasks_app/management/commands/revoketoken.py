@@ -15,7 +15,10 @@ from tasks_app.tokens import id_of
 class Command(BaseCommand):
     """Parses arguments and nothing else."""
 
-    help = "Revoke an API token. Every process refuses it within two seconds, also for requests that are held."
+    help = (
+        "Revoke an API token. Every process refuses it within two seconds; a request that is held with it is refused "
+        "when it wakes."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""
