@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from itertools import cycle
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -38,8 +41,21 @@ async def aeventually(fact: Callable[[], T | Awaitable[T]], timeout: float = PAT
         await asyncio.sleep(_LOOK_EVERY_SECONDS)
 
 
+def _own_ports() -> Iterator[int]:
+    """Ports that the kernel gives to nobody's outgoing connection, and no other process of this test run tries."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw9").removeprefix("gw")) % 10
+    first = 10_000 + 2_000 * worker
+    start = os.getpid() * 20 % 2_000
+    return cycle(first + (start + offset) % 2_000 for offset in range(2_000))
+
+
+_ports = _own_ports()
+
+
 def free_port() -> int:
-    """A TCP port of the loopback interface that nobody uses now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A TCP port of the loopback interface that nobody uses now, and that is not given again soon."""
+    while True:
+        port = next(_ports)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
