@@ -20,7 +20,7 @@ import psutil
 from tests.acceptance.load import Endings, at_once, clients, until_refused
 from tests.acceptance.processes import ask, server
 from tests.holdsite.client import Connection
-from tests.holdsite.servers import ROOT, Served, command, ended, serving
+from tests.holdsite.servers import ROOT, Served, command, ended, environment_with, serving
 from tests.support import aeventually, free_port
 
 HELD = 2_000
@@ -152,6 +152,7 @@ class TestReplacingChildren:
         process = subprocess.Popen(
             [*command("daphne", "127.0.0.1", free_port(), ""), "--processes", "2"],
             cwd=ROOT,
+            env=environment_with({}),
             stdin=terminal,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

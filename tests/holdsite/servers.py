@@ -67,7 +67,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(
         [sys.executable, "-m", "tests.holdsite", *arguments],
         cwd=ROOT,
-        env=_environment(environment),
+        env=environment_with(environment),
         capture_output=True,
         text=True,
         timeout=60,
@@ -91,7 +91,7 @@ def serving(
         process = subprocess.Popen(
             [*command(server, host, port, application), *more],
             cwd=ROOT,
-            env=_environment(environment),
+            env=environment_with(environment),
             stdout=log,
             stderr=subprocess.STDOUT,
             preexec_fn=partial(_limit_files, open_files) if open_files else None,
@@ -105,7 +105,8 @@ def serving(
             ended(process)
 
 
-def _environment(more: dict[str, str]) -> dict[str, str]:
+def environment_with(more: dict[str, str]) -> dict[str, str]:
+    """What a process of the small project finds around it."""
     return {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.holdsite.settings", **more}
 
 
