@@ -52,7 +52,9 @@ async def long_poll_many(request: HttpRequest, identity: Identity) -> HttpRespon
             _account(identity),
         )
     )
-    about = UUID(int=reduce(xor, (task_id.int for task_id in asked.known), 0))
+    # Not of ids that are nobody's: with a new one each time, every request would be about something else.
+    there = asked.known.keys() - set(held.missing)
+    about = UUID(int=reduce(xor, (task_id.int for task_id in there), 0))
     refusal = limited(request, identity, _asking(about, held, asked.known))
     return refusal or answer(_body(held, asked.problems))
 

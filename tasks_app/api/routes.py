@@ -43,7 +43,9 @@ def check_body(request: HttpRequest) -> None:
     """Decode the body of a POST. Raises ProblemRaised unless it is JSON, says so, and is not too large."""
     most = conf.current().MAX_BODY_BYTES
     declared = request.META.get("CONTENT_LENGTH") or "0"
-    if (declared.isdigit() and int(declared) > most) or len(request.body) > most:
+    if (declared.isdecimal() and declared.isascii() and int(declared[:19]) > most) or len(
+        request.body
+    ) > most:
         raise ProblemRaised(
             problem(
                 Problem.BODY_TOO_LARGE, 413, f"The body is larger than {most:,} bytes; send less."

@@ -70,7 +70,8 @@ async def _discard(receive: Any) -> None:
 
 def _declared(scope: dict[str, Any], name: bytes) -> int:
     value = _header(scope, name)
-    return int(value) if value.isdigit() else 0
+    # More digits than any body has bytes; Python refuses to read thousands of them.
+    return int(value[:19]) if value.isdigit() else 0
 
 
 def _expects_continue(scope: dict[str, Any]) -> bool:

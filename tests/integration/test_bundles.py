@@ -451,6 +451,15 @@ class TestLimits:
         answers = [await client.get(address(missing)) for _ in range(12)]
         assert 429 in [answer.status_code for answer in answers]
 
+    async def test_an_id_of_nobody_s_does_not_make_it_another_loop(self, client, service):
+        """It could be a new one each time."""
+        (task,) = await several(service, 1)
+        answers = [
+            await client.get(address(f"{task}:1", new_task_id(), max_hold_seconds=0))
+            for _ in range(12)
+        ]
+        assert 429 in [answer.status_code for answer in answers]
+
     async def test_a_client_that_follows_is_not_refused(self, client, service):
         """Each of its polls learns something."""
         tasks = await several(service, 2)

@@ -68,6 +68,19 @@ def test_the_limit_counts_bytes_and_names_the_remedy():
         to_json("é" * 5, "The result", limit=10)
 
 
+@pytest.mark.parametrize("number", [1e308, -1e-300])
+def test_the_limit_counts_numbers_as_postgres_gives_them_back(number):
+    """With all the digits that an exponent stands for: a few hundred bytes for six."""
+    to_json([number] * 3, "The result", 1_000)
+    with pytest.raises(NotJson, match="the limit is 1,000"):
+        to_json({"numbers": [number] * 4}, "The result", 1_000)
+
+
+def test_what_looks_like_an_exponent_in_text_counts_as_it_is_written():
+    """Hexadecimal digits do."""
+    assert to_json(["1e308"] * 10, "The result", 100)
+
+
 def test_text_for_postgres_loses_nul_and_surrogates():
     """A traceback may contain anything."""
     assert clean_text("a\x00b\ud800c") == "ab?c"

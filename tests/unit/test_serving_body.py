@@ -45,11 +45,12 @@ async def test_one_byte_more_is_refused_and_read_to_its_end() -> None:
     assert client.asked == 3
 
 
-async def test_a_declared_length_over_the_limit_is_refused_up_front() -> None:
+@pytest.mark.parametrize("length", ["6", "9" * 5_000])
+async def test_a_declared_length_over_the_limit_is_refused_up_front(length: str) -> None:
     """Nothing of it is kept."""
     client = _Client(b"abc", b"d")
     with pytest.raises(BodyTooLarge):
-        await read_body(_scope(content_length="6"), client.receive, 5)
+        await read_body(_scope(content_length=length), client.receive, 5)
     assert client.asked == 2
 
 
