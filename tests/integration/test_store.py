@@ -141,6 +141,20 @@ class TestClaim:
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("result", "comes"),
+    [("1", True), ('"' + "a" * 60_000 + '"', True), ('"' + "a" * 70_000 + '"', False)],
+)
+def test_a_result_comes_with_its_row_as_long_as_its_text_is_small(result, comes):
+    """However well it compresses: a thousand rows may be read at once."""
+    enqueued()
+    (task,) = claimed()
+    run(commit(WORKER, [change(task, Status.SUCCESS, "succeeded", result=result)]))
+    snapshot = run(read([task.id]))[task.id]
+    assert (snapshot.result, snapshot.result_apart) == ((result, False) if comes else (None, True))
+
+
+@pytest.mark.django_db
 class TestCommit:
     """What becomes visible."""
 
