@@ -20,6 +20,7 @@ from tests.integration.api_support import API, is_problem, mapped, stored
 from tests.integration.clients import connected
 from tests.scraping import Scrape
 from tests.support import aeventually
+from tests.workers import fetch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -137,7 +138,13 @@ async def test_depth_and_age_are_by_queue(service, client):
     """Of ready tasks only; the oldest of those next in line counts, whoever owns it."""
     now = timezone.now()
     for owner, minutes in [("", 1), ("", 9), ("alice", 3), ("bob", 5)]:
-        await stored(service, queue="red", owner=owner, run_at=now - timedelta(minutes=minutes))
+        task = await stored(service, queue="red", owner=owner)
+        await fetch(
+            "UPDATE tasks_app_task SET run_at = run_at - %s, order_key = order_key - %s, created_at = created_at - %s "
+            "WHERE id = %s",
+            *[timedelta(minutes=minutes)] * 3,
+            task,
+        )
     await stored(service, queue="blue")
     await stored(service, queue="later", run_at=now + timedelta(hours=1))
     scrape = await scraped(client)

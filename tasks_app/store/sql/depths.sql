@@ -15,14 +15,14 @@ SELECT
         -- A loose scan of the index: one descent for each owner, to the first task in its line.
         WITH RECURSIVE head(owner, run_at, place) AS (
             (
-                SELECT t.owner, t.run_at, 1 FROM tasks_app_task t
+                SELECT t.owner, greatest(t.run_at, t.created_at), 1 FROM tasks_app_task t
                 WHERE t.ready AND t.queue = found.queue
                 ORDER BY t.owner, t.order_key, t.id LIMIT 1
             )
             UNION ALL
             SELECT ahead.owner, ahead.run_at, head.place + 1
             FROM head CROSS JOIN LATERAL (
-                SELECT t.owner, t.run_at FROM tasks_app_task t
+                SELECT t.owner, greatest(t.run_at, t.created_at) AS run_at FROM tasks_app_task t
                 WHERE t.ready AND t.queue = found.queue AND t.owner > head.owner
                 ORDER BY t.owner, t.order_key, t.id LIMIT 1
             ) AS ahead
