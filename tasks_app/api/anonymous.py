@@ -19,6 +19,10 @@ _FORWARDED = re.compile(
 )
 _HOST = re.compile(r"(?:\[([0-9a-f:.]{2,45})\]|([a-z0-9.-]{1,253}))(?::[0-9]{1,5})?", re.IGNORECASE)
 
+# Of a name (253), brackets and a port.
+_MOST_HOST_CHARACTERS = 264
+_MOST_NAMES_CHARACTERS = 4_096
+
 
 def is_anonymous_allowed(request: HttpRequest) -> bool:
     """True if anonymous use is on, and this request can only have come from a program on this machine."""
@@ -37,14 +41,24 @@ def is_from_here(request: HttpRequest) -> bool:
     )
 
 
-@lru_cache(maxsize=1024)
 def _host_name(host: str) -> str:
+    # Nothing that is remembered may be as long as a stranger likes.
+    return _parsed(host) if len(host) <= _MOST_HOST_CHARACTERS else ""
+
+
+@lru_cache(maxsize=1024)
+def _parsed(host: str) -> str:
     match = _HOST.fullmatch(host)
     return "" if match is None else match[1] or match[2]
 
 
-@lru_cache(maxsize=256)
 def _is_forwarded(names: tuple[str, ...]) -> bool:
+    short = sum(map(len, names)) <= _MOST_NAMES_CHARACTERS
+    return _have_forwarded(names) if short else _have_forwarded.__wrapped__(names)
+
+
+@lru_cache(maxsize=256)
+def _have_forwarded(names: tuple[str, ...]) -> bool:
     return any(_FORWARDED.fullmatch(name) for name in names)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from asyncpoll.contract import Problem
+from tasks_app.api.guesses import Guesses
 from tasks_app.api.responses import ProblemRaised, problem
-from tasks_app.hold.buckets import Buckets
+from tasks_app.api.sources import source_of
 from tasks_app.redaction import HIDDEN
 from tasks_app.store import TokenFacts
 from tasks_app.tokens import Presented, read_token
@@ -18,11 +19,8 @@ from tasks_app.wakeup.tokens import Known, Tokens
 # The scheme is not case-sensitive, everything else is. A header that was given twice arrives joined with a comma.
 _BEARER = re.compile(r"bearer +(ap_[A-Za-z0-9_]{56})", re.IGNORECASE | re.ASCII)
 
-# Unknown ids of one address: who has mistyped one tries again, who guesses is told to wait.
-_MISSES_PER_SECOND, _MISSES_AT_ONCE, _MOST_ADDRESSES = 2.0, 20.0, 10_000
-
 _NO_DIGEST = bytes(32)
-misses = Buckets(_MISSES_PER_SECOND, _MISSES_AT_ONCE, _MOST_ADDRESSES)
+guesses = Guesses()
 
 
 class Bearer:
@@ -52,7 +50,7 @@ class Bearer:
 async def read_bearer(request: HttpRequest) -> Bearer | None:
     """The token of a request, looked up; None where it has none of ours.
 
-    Raises ProblemRaised with 429 for an address that has shown too many unknown ones, and StoreUnavailable.
+    Raises ProblemRaised with 429 for a source that has shown too many unknown ones, and StoreUnavailable.
     """
     presented = _take(request)
     if presented is None:
@@ -60,7 +58,7 @@ async def read_bearer(request: HttpRequest) -> Bearer | None:
     tokens = (await current_service()).tokens
     known = tokens.recall(presented.id)
     if known is None:
-        known = await _look(tokens, presented.id, request.META.get("REMOTE_ADDR", ""))
+        known = await _look(tokens, presented.id, source_of(request))
     bearer = Bearer(presented, tokens, known)
     if bearer.facts() is not None:
         tokens.note_use(known)
@@ -76,17 +74,24 @@ def _take(request: HttpRequest) -> Presented | None:
     return presented
 
 
-async def _look(tokens: Tokens, token_id: str, address: str) -> Known:
-    if not tokens.is_familiar(token_id) and not misses.has(address):
-        raise ProblemRaised(
-            problem(
-                Problem.TOO_MANY_REQUESTS,
-                429,
-                "Too many tokens that do not exist came from this address; check the one you send, and try again later.",
-                Retry_After="5",
-            )
-        )
-    known = await tokens.find(token_id)
-    if known.facts is None:
-        misses.take(address)
-    return known
+async def _look(tokens: Tokens, token_id: str, source: str) -> Known:
+    if tokens.is_expected(token_id):
+        return await tokens.find(token_id)
+    if not await guesses.begin(source):
+        raise ProblemRaised(_too_many())
+    missed = False
+    try:
+        known = await tokens.find(token_id)
+        missed = known.facts is None
+        return known
+    finally:
+        guesses.settle(source, missed)
+
+
+def _too_many() -> HttpResponse:
+    return problem(
+        Problem.TOO_MANY_REQUESTS,
+        429,
+        "Too many tokens that do not exist came from this address; check the one you send, and try again later.",
+        Retry_After="5",
+    )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import xor
 from typing import Any
 from uuid import UUID
 
@@ -19,12 +17,14 @@ from tasks_app.api.query import hold_seconds, single, values
 from tasks_app.api.representation import add_hold, task_state
 from tasks_app.api.responses import answer
 from tasks_app.hold.bundles import BundleAnswer, BundleAsked, Moved, wait_for_bundle
+from tasks_app.hold.shortpolls import Brought
 from tasks_app.hold.waiting import deleted
 from tasks_app.hold.window import parse_milliseconds, parse_version
 
 MOST_TASKS = 100
 MOST_LINGER_MS = 5_000
 _SHOWN_CHARACTERS = 60
+_NOBODYS = UUID(int=0)
 
 Problems = list[dict[str, Any]]
 
@@ -52,10 +52,7 @@ async def long_poll_many(request: HttpRequest, identity: Identity) -> HttpRespon
             _account(identity),
         )
     )
-    # Not of ids that are nobody's: with a new one each time, every request would be about something else.
-    there = asked.known.keys() - set(held.missing)
-    about = UUID(int=reduce(xor, (task_id.int for task_id in there), 0))
-    refusal = limited(request, identity, _asking(about, held, asked.known))
+    refusal = limited(request, identity, _asking(held, asked.known))
     return refusal or answer(_body(held, asked.problems))
 
 
@@ -86,16 +83,14 @@ def _account(identity: Identity) -> str:
     return str(identity.only) if identity.owner is None else identity.owner
 
 
-def _asking(about: UUID, held: BundleAnswer, known: dict[UUID, int]) -> Asking:
+def _asking(held: BundleAnswer, known: dict[UUID, int]) -> Asking:
     moved = {change.row.id: change.row.version for change in held.moved}
-    return Asking(
-        about,
-        held.window,
-        held.outcome,
-        held.cause,
-        sum(moved.get(task_id, version) for task_id, version in known.items()),
-        sum(known.values()),
-    )
+    # Ids that are nobody's count as one: with a new one each time, every request would be about something else.
+    there = known.keys() - set(held.missing)
+    brought = [
+        Brought(task_id, known[task_id], moved.get(task_id, known[task_id])) for task_id in there
+    ]
+    return Asking(held.window, held.outcome, held.cause, brought or (Brought(_NOBODYS, 0, 0),))
 
 
 def _body(held: BundleAnswer, problems: Problems) -> dict[str, Any]:

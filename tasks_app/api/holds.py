@@ -19,6 +19,7 @@ from tasks_app.api.query import hold_seconds, single
 from tasks_app.api.representation import etag, hold_answer, replay_answer, task_resource
 from tasks_app.api.responses import answer, prepared
 from tasks_app.hold.replay import replay
+from tasks_app.hold.shortpolls import Brought
 from tasks_app.hold.waiting import Answer, Wait, wait
 from tasks_app.hold.window import parse_flag, parse_version
 
@@ -89,7 +90,8 @@ def _hold_response(held: Answer) -> HttpResponse:
 
 
 def _asking(held: Answer, known: int) -> Asking:
-    return Asking(held.row.id, held.window, held.outcome, held.cause, held.row.version, known)
+    brought = Brought(held.row.id, known, held.row.version)
+    return Asking(held.window, held.outcome, held.cause, (brought,))
 
 
 def _known_version(request: HttpRequest) -> int:

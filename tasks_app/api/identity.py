@@ -19,6 +19,7 @@ from tasks_app.api.anonymous import is_anonymous_allowed
 from tasks_app.api.bearer import Bearer, read_bearer
 from tasks_app.api.query import values
 from tasks_app.api.responses import ProblemRaised, problem
+from tasks_app.api.sources import source_of
 from tasks_app.api.tickets import Ticket, poll_ticket, read_ticket
 from tasks_app.redaction import without_ticket
 from tasks_app.tokens import ALL_SCOPES, ANY_QUEUE, CLAIM
@@ -143,7 +144,7 @@ def unauthenticated(detail: str, parameter: str | None = None) -> Any:
 
 def caller(request: HttpRequest, identity: Identity) -> str:
     """A name for rate limits: who it is, and from where."""
-    return f"{identity.owner or ''}@{request.META.get('REMOTE_ADDR', '')}"
+    return f"{identity.owner or ''}@{source_of(request)}"
 
 
 class _Always:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 
@@ -11,7 +11,7 @@ from asyncpoll.contract import Outcome, Problem
 from tasks_app import conf
 from tasks_app.api.identity import Identity, caller
 from tasks_app.api.responses import problem
-from tasks_app.hold.shortpolls import short_polls
+from tasks_app.hold.shortpolls import Brought, short_polls
 from tasks_app.hold.window import Window
 from tasks_app.wakeup.reader import Cause
 
@@ -21,27 +21,41 @@ _HOLD_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """An answer as the limit sees it: what was asked about, and from which version to which it brought the caller."""
+    """An answer as the limit sees it: how it came about, and what it says of each task that was asked for."""
 
-    about: UUID
     window: Window
     outcome: Outcome
     cause: Cause | None
-    version: int
-    known: int
+    brought: Sequence[Brought]
 
 
 def limited(request: HttpRequest, identity: Identity, asking: Asking) -> HttpResponse | None:
     """The refusal; None where the answer may be given."""
     was_held = asking.window.granted_seconds >= _HOLD_SECONDS and asking.cause is not Cause.FIRST
-    if was_held or asking.outcome in (Outcome.DRAINING, Outcome.SHED):
+    # Whoever is drained can't have been told by this server before, and comes back to another.
+    if was_held or asking.outcome is Outcome.DRAINING:
         return None
-    if short_polls.allows(asking.about, caller(request, identity), asking.version, asking.known):
+    if short_polls.allows(caller(request, identity), asking.brought):
         return None
+    return _refusal_of_shed() if asking.outcome is Outcome.SHED else _refusal()
+
+
+def _refusal() -> HttpResponse:
     return problem(
         Problem.TOO_MANY_REQUESTS,
         429,
         f"More than {conf.current().MAX_SHORT_POLLS_PER_SECOND} immediate answers a second for this task; hold the "
         "request instead: send the last answer's version as client_known_version, with max_hold_seconds=25.",
         Retry_After="1",
+    )
+
+
+def _refusal_of_shed() -> HttpResponse:
+    return problem(
+        Problem.TOO_MANY_REQUESTS,
+        429,
+        f"More than {conf.current().MAX_SHORT_POLLS_PER_SECOND} polls a second for this task were shed; this server "
+        "holds as many as it can, so wait for recommended_client_backoff_ms after each answer.",
+        # As long as the backoff of what was shed, at most.
+        Retry_After="5",
     )

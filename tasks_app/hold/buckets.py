@@ -28,6 +28,11 @@ class Buckets:
         if len(self._left) > self._most:
             self._left.popitem(last=False)
 
+    def give_back(self, name: str) -> None:
+        """Put back what was taken."""
+        left, now = self._now(name)
+        self._left[name] = (min(self._burst, left + 1), now)
+
     def _now(self, name: str) -> tuple[float, float]:
         now = self._clock()
         left, at = self._left.get(name, (self._burst, now))

@@ -4,36 +4,75 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from tasks_app import conf
 
-# Callers remembered; the one that has been quiet longest is forgotten first.
-_MOST_CALLERS = 50_000
+# Buckets remembered; the one that has been quiet longest is forgotten first.
+_MOST_BUCKETS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What an answer says of a task: from the version that its client knew to the one that it brought."""
+
+    task_id: UUID
+    known: int
+    version: int
+
+
+class _Bucket:
+    """What is left for one task and caller, and the newest version that the caller was told."""
+
+    __slots__ = ("left", "seen_at", "told")
+
+    def __init__(self, left: float, seen_at: float) -> None:
+        self.left, self.seen_at, self.told = left, seen_at, 0
+
+    def fill(self, rate: float, now: float) -> None:
+        self.left = min(rate, self.left + (now - self.seen_at) * rate)
+        self.seen_at = now
+
+    def is_news(self, brought: Brought) -> bool:
+        """Does it bring a caller who follows (`known` is above 0) a version that it was not told before?"""
+        return 0 < brought.known < brought.version and brought.version > self.told
 
 
 class ShortPolls:
     """A token bucket per task and caller: so many immediate answers a second, and as many at once."""
 
-    def __init__(self) -> None:
-        self._buckets: OrderedDict[tuple[UUID, str], tuple[float, float, int]] = OrderedDict()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._buckets: OrderedDict[tuple[UUID, str], _Bucket] = OrderedDict()
 
-    def allows(self, task_id: UUID, caller: str, version: int, known: int) -> bool:
-        """Take one answer out of the bucket; False when it is empty.
+    def allows(self, caller: str, answer: Sequence[Brought]) -> bool:
+        """Take one answer out of the bucket of each task; False, with nothing taken, when one of them is empty.
 
-        An answer that brings a caller who follows (`known` is above 0) a version it was not told before costs nothing.
+        Each, because a loop could otherwise ask for other tasks together each time. An answer with news costs nothing.
         """
-        rate = float(conf.current().MAX_SHORT_POLLS_PER_SECOND)
-        now = time.monotonic()
-        left, seen_at, told = self._buckets.pop((task_id, caller), (rate, now, 0))
-        left = min(rate, left + (now - seen_at) * rate)
-        is_news = 0 < known < version and version > told
-        allowed = is_news or left >= 1
-        cost = 0 if is_news or not allowed else 1
-        self._buckets[task_id, caller] = (left - cost, now, max(told, version))
-        if len(self._buckets) > _MOST_CALLERS:
-            self._buckets.popitem(last=False)
-        return allowed
+        buckets = [self._filled(brought.task_id, caller) for brought in answer]
+        told = list(zip(buckets, answer, strict=True))
+        has_news = any(bucket.is_news(brought) for bucket, brought in told)
+        if not has_news and any(bucket.left < 1 for bucket in buckets):
+            return False
+        for bucket, brought in told:
+            bucket.left -= 0 if has_news else 1
+            bucket.told = max(bucket.told, brought.version)
+        return True
+
+    def _filled(self, task_id: UUID, caller: str) -> _Bucket:
+        rate, now = float(conf.current().MAX_SHORT_POLLS_PER_SECOND), self._clock()
+        bucket = self._buckets.get((task_id, caller))
+        if bucket is None:
+            bucket = self._buckets[task_id, caller] = _Bucket(rate, now)
+            if len(self._buckets) > _MOST_BUCKETS:
+                self._buckets.popitem(last=False)
+        else:
+            self._buckets.move_to_end((task_id, caller))
+        bucket.fill(rate, now)
+        return bucket
 
 
 short_polls = ShortPolls()

@@ -99,9 +99,9 @@ class Tokens:
         """The facts of a token that is good now."""
         return known.valid(self._clock())
 
-    def is_familiar(self, token_id: str) -> bool:
-        """True for an id that was a token when it was last asked for."""
-        return token_id in self._known
+    def is_expected(self, token_id: str) -> bool:
+        """True for an id that was a token when it was last asked for, or that the next read asks for anyway."""
+        return token_id in self._known or token_id in self._asked
 
     async def find(self, token_id: str) -> Known:
         """The token, from memory or read. Raises StoreUnavailable where neither is possible."""

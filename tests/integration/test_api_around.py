@@ -149,6 +149,22 @@ class TestAround:
         await asyncio.gather(*held)
         assert (admission.held, admission.inside) == (0, 0)
 
+    async def test_a_client_that_ignores_the_pause_after_shed_is_refused(
+        self, client, settings, task_id
+    ):
+        """After as many as a short poll would get; one that waits as it was told to is not."""
+        settings.ASYNCPOLL = {**settings.ASYNCPOLL, "MAX_HELD": 1}
+        url = f"{API}/tasks/{task_id}/long_poll?client_known_version=1"
+        held = asyncio.ensure_future(client.get(url))
+        await aeventually(lambda: admission.held == 1)
+        answers = [await client.get(url) for _ in range(12)]
+        assert [answer.json().get("outcome") for answer in answers[:5]] == ["SHED"] * 5
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert refused and refused[0].headers["retry-after"] == "5"
+        assert "recommended_client_backoff_ms" in is_problem(refused[0], 429, "too-many-requests")
+        assert (await client.get(url.replace("=1", "=9"))).status_code == 429
+        held.cancel()
+
     async def test_one_owner_can_not_take_every_place(self, client, service, settings, task_id):
         """MAX_HELD_PER_OWNER."""
         settings.ASYNCPOLL = {**settings.ASYNCPOLL, "MAX_HELD_PER_OWNER": 1}

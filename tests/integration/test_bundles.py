@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from collections import Counter
+from itertools import combinations
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -450,6 +452,13 @@ class TestLimits:
         missing = new_task_id()
         answers = [await client.get(address(missing)) for _ in range(12)]
         assert 429 in [answer.status_code for answer in answers]
+
+    async def test_other_sets_of_the_same_tasks_are_no_other_loop(self, client, service):
+        """Six tasks have 57 sets of two or more."""
+        tasks = [f"{task}:1" for task in await several(service, 6)]
+        sets = [some for size in range(2, 7) for some in combinations(tasks, size)]
+        answers = [await client.get(address(*some, max_hold_seconds=0)) for some in sets]
+        assert Counter(answer.status_code for answer in answers)[429] > len(sets) / 2
 
     async def test_an_id_of_nobody_s_does_not_make_it_another_loop(self, client, service):
         """It could be a new one each time."""

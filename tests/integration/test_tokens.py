@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,12 +11,13 @@ from asgiref.sync import sync_to_async
 from django.core.management import CommandError, call_command
 
 from asyncpoll.contract import Status
-from tasks_app.api.bearer import misses
+from tasks_app.api.bearer import guesses
 from tasks_app.hold.admission import admission
 from tasks_app.models import Token
-from tasks_app.store import make_token, revoke_token, step
+from tasks_app.store import find_tokens, make_token, revoke_token, step
 from tasks_app.tokens import issue
 from tests.integration.api_support import API, is_problem, stored
+from tests.integration.clients import connected
 from tests.support import aeventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,7 +28,7 @@ SCOPES = ("read", "submit", "cancel")
 @pytest.fixture(autouse=True)
 def nobody_without_a_token(settings):
     """Nothing else lets anybody in."""
-    misses._left.clear()
+    guesses._misses._left.clear()
     settings.ASYNCPOLL = {
         **settings.ASYNCPOLL,
         "ANONYMOUS": False,
@@ -42,6 +44,18 @@ async def token(service, owner="alice", scopes=SCOPES, lifetime=3_600.0):
 
 def bearing(issued):
     return {"Authorization": f"Bearer {issued.text}"}
+
+
+def asked_for(service, monkeypatch):
+    """The ids that are looked up in the database from now on."""
+    ids = []
+
+    def finding(wanted):
+        ids.extend(wanted)
+        return find_tokens(wanted)
+
+    monkeypatch.setattr("tasks_app.wakeup.tokens.find_tokens", finding)
+    return ids
 
 
 async def command(name, *arguments, **options):
@@ -219,6 +233,42 @@ async def test_guessing_is_slowed_down_and_those_who_know_are_not(client, servic
     is_problem(answers[codes.index(429)], 429, "too-many-requests")
     service.tokens.forget(alice.new.id)
     assert (await client.get(url, headers=bearing(alice))).status_code == 200
+
+
+async def test_guesses_that_are_sent_together_are_counted_before_they_are_looked_up(
+    client, service, monkeypatch
+):
+    """As many ids as one address may miss, in whatever statements; the rest is refused without being looked up."""
+    looked_up = asked_for(service, monkeypatch)
+    tokens = [issue("x", ["read"], None, "") for _ in range(200)]
+    answers = await asyncio.gather(
+        *(client.get(f"{API}/tasks", headers=bearing(issued)) for issued in tokens)
+    )
+    codes = Counter(answer.status_code for answer in answers)
+    assert len(looked_up) == codes[401] < 40 and codes[429] == 200 - codes[401]
+
+
+async def test_many_that_come_back_at_once_from_one_address_are_all_let_in(client, service):
+    """Behind a gateway, after a restart, when none is remembered."""
+    tokens = [await token(service) for _ in range(60)]
+    answers = await asyncio.gather(
+        *(client.get(f"{API}/tasks", headers=bearing(issued)) for issued in [*tokens, *tokens])
+    )
+    assert {answer.status_code for answer in answers} == {200}
+
+
+async def test_addresses_of_one_customer_are_one(service, monkeypatch):
+    """With IPv6, whoever has one address has 2^64."""
+    looked_up = asked_for(service, monkeypatch)
+    codes = Counter()
+    for number in range(60):
+        async with connected(client_address=f"2001:db8:0:7::{number:x}") as client:
+            headers = bearing(issue("x", ["read"], None, ""))
+            codes[(await client.get(f"{API}/tasks", headers=headers)).status_code] += 1
+    assert len(looked_up) == codes[401] < 40 and codes[429] > 20
+    async with connected(client_address="2001:db8:0:8::1") as client:
+        headers = bearing(issue("x", ["read"], None, ""))
+        assert (await client.get(f"{API}/tasks", headers=headers)).status_code == 401
 
 
 async def test_a_database_that_is_away_is_503_and_not_401(client, service, statements, monkeypatch):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.test import AsyncRequestFactory
 
+from tasks_app.api import anonymous
 from tasks_app.api.anonymous import is_anonymous_allowed
 
 
@@ -97,3 +98,17 @@ def test_it_has_to_be_switched_on(settings: Any) -> None:
     """It is off by default."""
     settings.ASYNCPOLL = {}
     assert not allowed()
+
+
+def test_nothing_that_a_stranger_may_make_long_is_remembered() -> None:
+    """A thousand remembered hosts of a request line's length would be a hundred megabytes."""
+    before = (
+        anonymous._parsed.cache_info().currsize,
+        anonymous._have_forwarded.cache_info().currsize,
+    )
+    assert not allowed(f"{'a' * 300}.localhost")
+    assert not allowed(f"localhost:{'0' * 300}")
+    assert allowed("localhost", **{f"HTTP_{'X' * 5_000}": "x"})
+    assert not allowed("localhost", **{f"HTTP_{'X' * 5_000}_VIA": "x"})
+    after = anonymous._parsed.cache_info().currsize, anonymous._have_forwarded.cache_info().currsize
+    assert after[0] <= before[0] + 1 and after[1] == before[1]

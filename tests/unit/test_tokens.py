@@ -186,7 +186,7 @@ async def test_an_unknown_id_is_remembered_for_a_moment() -> None:
     for _ in range(3):
         assert await world.look("bbbbbbbbbbbb") is None
     assert world.reads == 1
-    assert not world.tokens.is_familiar("bbbbbbbbbbbb")
+    assert not world.tokens.is_expected("bbbbbbbbbbbb")
     world.rows["bbbbbbbbbbbb"] = replace(FACTS, id="bbbbbbbbbbbb")
     world.now += 5.1
     assert await world.look("bbbbbbbbbbbb") is not None
