@@ -49,7 +49,7 @@ async def long_poll_many(request: HttpRequest, identity: Identity) -> HttpRespon
             hold_seconds(request, "max_hold_seconds"),
             min(linger_ms, MOST_LINGER_MS) / 1000,
             identity.owner,
-            _account(identity),
+            identity.account,
         )
     )
     refusal = limited(request, identity, _asking(held, asked.known))
@@ -76,11 +76,6 @@ def _read_tasks(given: list[str], identity: Identity) -> _Asked:
 
 def _problem(task: object, error: errors.TasksError) -> dict[str, Any]:
     return {"task": str(task)[:_SHOWN_CHARACTERS], **problem_inside(error)}
-
-
-def _account(identity: Identity) -> str:
-    """Whose place among the held it takes. Whoever comes with a ticket has no owner here."""
-    return str(identity.only) if identity.owner is None else identity.owner
 
 
 def _asking(held: BundleAnswer, known: dict[UUID, int]) -> Asking:

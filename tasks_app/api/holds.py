@@ -29,7 +29,8 @@ async def long_poll(request: HttpRequest, task_id: str, identity: Identity) -> H
     """GET …/long_poll: answers once the version differs from `client_known_version`, or the hold runs out."""
     known = _known_version(request)
     asked = hold_seconds(request, "max_hold_seconds")
-    held = await wait(Wait(parse_task_id(task_id, identity), known, asked, identity.owner))
+    identifier = parse_task_id(task_id, identity)
+    held = await wait(Wait(identifier, known, asked, identity.owner, identity.account))
     return limited(request, identity, _asking(held, known)) or _hold_response(held)
 
 
@@ -45,6 +46,7 @@ async def status(request: HttpRequest, task_id: str, identity: Identity) -> Http
             known=0,
             asked_seconds=asked if waits else 0.0,
             owner=identity.owner,
+            account=identity.account,
             until_terminal=True,
             route="status",
         )
@@ -61,7 +63,9 @@ async def task(request: HttpRequest, task_id: str, identity: Identity) -> HttpRe
     known = next(iter(tagged)) if len(tagged) == 1 else 0
     preferred = preferred_wait(request)
     asked = preferred if known and preferred else 0.0
-    held = await wait(Wait(identifier, known, asked, identity.owner, route="task"))
+    held = await wait(
+        Wait(identifier, known, asked, identity.owner, identity.account, route="task")
+    )
     refusal = limited(request, identity, _asking(held, known))
     if refusal is not None:
         return refusal
@@ -80,7 +84,9 @@ async def events(request: HttpRequest, task_id: str, identity: Identity) -> Http
     after = 0 if text is None else parse_version(text, "after")
     asked = hold_seconds(request, "max_hold_seconds")
     identifier = parse_task_id(task_id, identity)
-    told = await replay(Wait(identifier, after, asked, identity.owner, route="events"))
+    told = await replay(
+        Wait(identifier, after, asked, identity.owner, identity.account, route="events")
+    )
     refusal = limited(request, identity, _asking(told.held, after))
     return refusal or prepared(replay_answer(told), etag(told.held.row))
 

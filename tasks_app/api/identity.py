@@ -21,6 +21,7 @@ from tasks_app.api.query import values
 from tasks_app.api.responses import ProblemRaised, problem
 from tasks_app.api.sources import source_of
 from tasks_app.api.tickets import Ticket, poll_ticket, read_ticket
+from tasks_app.hold.admission import Account
 from tasks_app.redaction import without_ticket
 from tasks_app.tokens import ALL_SCOPES, ANY_QUEUE, CLAIM
 
@@ -53,12 +54,23 @@ class Standing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """On whose behalf a request acts. `owner` None sees every task; `only` narrows it to one."""
+    """On whose behalf a request acts. `owner` None sees every task; `only` narrows it to one.
+
+    Who has no owner counts among a `crowd` when it is held: by default among those who may see the same.
+    """
 
     owner: str | None
     scopes: frozenset[str] = ALL_SCOPES
     only: UUID | None = None
     standing: Standing | None = field(default=None, compare=False, repr=False)
+    crowd: str = ""
+
+    @property
+    def account(self) -> Account:
+        """Whose place it takes when it is held."""
+        if self.owner is not None:
+            return Account(self.owner)
+        return Account(self.crowd or str(self.only or ""), is_crowd=True)
 
 
 async def identify(request: HttpRequest) -> Identity:
@@ -189,7 +201,9 @@ def _from_ticket(tickets: list[str]) -> Identity:
                 parameter="ticket",
             )
         )
-    return Identity(None, frozenset({"read"}), ticket.task_id, _TicketStanding(ticket))
+    return Identity(
+        None, frozenset({"read"}), ticket.task_id, _TicketStanding(ticket), ticket.crowd
+    )
 
 
 class _TokenStanding:

@@ -12,7 +12,7 @@ from tasks_app.api.guard import api_view
 from tasks_app.api.query import single
 from tasks_app.api.responses import ProblemRaised, answer, problem
 from tasks_app.errors import TooManyHeld
-from tasks_app.hold.admission import Verdict, admission
+from tasks_app.hold.admission import Account, Verdict, admission
 from tasks_app.hold.window import parse_seconds
 
 LONGEST_SECONDS = 150.0
@@ -34,7 +34,7 @@ async def probe(request: HttpRequest) -> HttpResponse:
     """Hold for `seconds`, whatever MAX_HOLD_SECONDS says, and answer."""
     _require_ticket(single(request, "ticket") or "")
     seconds = parse_seconds(single(request, "seconds") or "0", "seconds")
-    with admission.enter("", wants_hold=True, route="probe") as verdict:
+    with admission.enter(Account(""), wants_hold=True, route="probe") as verdict:
         if verdict is not Verdict.HOLD:
             raise TooManyHeld("This server holds as many requests as it may; probe again later.")
         held = await _hold(min(seconds, LONGEST_SECONDS))

@@ -111,7 +111,7 @@ async def submit(request: HttpRequest, submission: Submission) -> HttpResponse:
     if not made.row.is_terminal:
         headers["Retry_After"] = "1"
     return answer(
-        {**task_resource(made.row, made.result), "poll_ticket": poll_ticket(made.row.id)},
+        {**task_resource(made.row, made.result), "poll_ticket": poll_ticket(made.row.id, owner)},
         200 if made.is_replayed or made.row.is_terminal else 202,
         ETag=etag(made.row),
         **headers,

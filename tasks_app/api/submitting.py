@@ -7,6 +7,7 @@ from uuid import UUID
 
 from tasks_app.api.idempotency import Key
 from tasks_app.errors import KeyReused, TaskGone, TaskNotFound, TasksError
+from tasks_app.hold.admission import Account
 from tasks_app.hold.waiting import Wait, wait
 from tasks_app.hold.window import Window
 from tasks_app.owned import owned
@@ -72,5 +73,7 @@ async def _replayed(task_id: UUID, owner: str, wait_seconds: float) -> Submitted
 async def _waited(
     task_id: UUID, owner: str, seconds: float, is_replayed: bool = False
 ) -> Submitted:
-    held = await wait(Wait(task_id, 0, seconds, owner, until_terminal=True, route="submit"))
+    held = await wait(
+        Wait(task_id, 0, seconds, owner, Account(owner), until_terminal=True, route="submit")
+    )
     return Submitted(held.row, held.result, held.window, is_replayed)

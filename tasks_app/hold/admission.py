@@ -1,8 +1,9 @@
-"""Who may be held: limits of this process and of each owner, counted over live requests only; and draining."""
+"""Who may be held: limits of this process, of each owner and of each owner's crowd, counted over live requests only; and draining."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from tasks_app import conf
@@ -11,6 +12,14 @@ from tasks_app.events import emit
 from tasks_app.hold.window import Window, grant
 from tasks_app.wakeup.service import running_service
 from tasks_app.wakeup.topic import Wake
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """For whom a request counts. `is_crowd`: for those whom the named owner lets wait with tickets, apart from itself."""
+
+    name: str
+    is_crowd: bool = False
 
 
 class Verdict(Enum):
@@ -33,7 +42,7 @@ class Admission:
         self.draining = False
         self.lag_seconds = 0.0
         """How late the event loop has been lately."""
-        self._owners: Counter[str] = Counter()
+        self._accounts: Counter[Account] = Counter()
         self._ceiling: int | None = None
 
     @property
@@ -56,62 +65,69 @@ class Admission:
         if service is not None:
             service.hub.wake_all(Wake.DRAINING)
 
-    def enter(self, owner: str, wants_hold: bool, route: str = "other") -> Inside:
+    def enter(self, account: Account, wants_hold: bool, route: str = "other") -> Inside:
         """Count a request in, and out again however it ends. The verdict says whether it may be held."""
-        return Inside(self, owner, wants_hold, route)
+        return Inside(self, account, wants_hold, route)
 
-    def count_in(self, owner: str, wants_hold: bool, route: str) -> tuple[Verdict, bool]:
+    def count_in(self, account: Account, wants_hold: bool, route: str) -> tuple[Verdict, bool]:
         """The verdict, and whether the request counts as held. `count_out` must follow."""
-        verdict = self._judge(owner, wants_hold)
+        verdict = self._judge(account, wants_hold)
         holds = verdict is Verdict.HOLD and wants_hold
         self.inside += 1
         if holds:
             self.held += 1
             self.held_by[route] += 1
-            self._owners[owner] += 1
+            self._accounts[account] += 1
         return verdict, holds
 
-    def count_out(self, owner: str, holds: bool, route: str) -> None:
+    def count_out(self, account: Account, holds: bool, route: str) -> None:
         """Undo `count_in`."""
         self.inside -= 1
         if holds:
             self.held -= 1
             self.held_by[route] -= 1
-            self._owners[owner] -= 1
-            if not self._owners[owner]:
-                del self._owners[owner]
+            self._accounts[account] -= 1
+            if not self._accounts[account]:
+                del self._accounts[account]
 
-    def _judge(self, owner: str, wants_hold: bool) -> Verdict:
+    def _judge(self, account: Account, wants_hold: bool) -> Verdict:
         if self.inside >= 2 * self.most_held:
             return Verdict.REFUSE
         if self.draining:
             return Verdict.DRAINING
-        return Verdict.SHED if wants_hold and self._is_full_for(owner) else Verdict.HOLD
+        return Verdict.SHED if wants_hold and self._is_full_for(account) else Verdict.HOLD
 
-    def _is_full_for(self, owner: str) -> bool:
-        limits = conf.current()
+    def _is_full_for(self, account: Account) -> bool:
         return (
             self.held >= self.most_held
-            or self._owners.get(owner, 0) >= limits.MAX_HELD_PER_OWNER
-            or self.lag_seconds > limits.MAX_LAG_SECONDS
+            or self._has_its_share(account)
+            or self.lag_seconds > conf.current().MAX_LAG_SECONDS
         )
+
+    def _has_its_share(self, account: Account) -> bool:
+        if self._accounts.get(account, 0) < conf.current().MAX_HELD_PER_OWNER:
+            return False
+        # A crowd of phones is not a client out of hand: it takes what nobody misses, and leaves half to the others.
+        return not account.is_crowd or self.held >= self.most_held // 2
 
 
 class Inside:
     """One request, while it is inside. Not a generator: held requests keep this."""
 
-    __slots__ = ("_admission", "_holds", "_owner", "_route")
+    __slots__ = ("_account", "_admission", "_holds", "_route")
 
-    def __init__(self, admission: Admission, owner: str, wants_hold: bool, route: str) -> None:
-        self._admission, self._owner = admission, owner
+    def __init__(
+        self, admission: Admission, account: Account, wants_hold: bool, route: str
+    ) -> None:
+        self._admission, self._account = admission, account
         self._holds, self._route = wants_hold, route
 
     def __enter__(self) -> Verdict:
-        verdict, self._holds = self._admission.count_in(self._owner, self._holds, self._route)
+        verdict, self._holds = self._admission.count_in(self._account, self._holds, self._route)
         return verdict
 
     def __exit__(self, *_: object) -> None:
-        self._admission.count_out(self._owner, self._holds, self._route)
+        self._admission.count_out(self._account, self._holds, self._route)
 
 
 admission = Admission()

@@ -11,7 +11,7 @@ from asyncpoll.contract import Outcome
 from tasks_app import conf
 from tasks_app.errors import StoreUnavailable
 from tasks_app.events import emit
-from tasks_app.hold.admission import Verdict, admission, granted
+from tasks_app.hold.admission import Account, Verdict, admission, granted
 from tasks_app.hold.waiting import FIRST_READ_SECONDS, LAST_READ_SECONDS
 from tasks_app.hold.window import Window, backoff_ms
 from tasks_app.owned import owned
@@ -28,13 +28,13 @@ _ROUTE = "long_poll_many"
 
 @dataclass(frozen=True, slots=True)
 class BundleAsked:
-    """The tasks that a client waits for, each with the version it knows. Counted under `account`."""
+    """The tasks that a client waits for, each with the version it knows. It is held on `account`."""
 
     known: Mapping[UUID, int]
     asked_seconds: float
     linger_seconds: float
     owner: str | None
-    account: str
+    account: Account
 
 
 @dataclass(frozen=True, slots=True)

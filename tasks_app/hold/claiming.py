@@ -12,7 +12,7 @@ from tasks_app import conf, store
 from tasks_app.claiming.claim import take
 from tasks_app.claiming.turns import Turns
 from tasks_app.events import emit
-from tasks_app.hold.admission import Verdict, admission, granted
+from tasks_app.hold.admission import Account, Verdict, admission, granted
 from tasks_app.hold.window import Window
 from tasks_app.owned import owned
 from tasks_app.store import Leased
@@ -70,7 +70,7 @@ def _turns_of(queue: str) -> Turns:
 async def claim(asked: ClaimAsked) -> ClaimAnswer:
     """Claim as `asked` says, held until there is work. Raises TooManyHeld or StoreUnavailable."""
     service = await current_service()
-    with admission.enter(asked.owner or "", asked.asked_seconds > 0, _ROUTE) as verdict:
+    with admission.enter(Account(asked.owner or ""), asked.asked_seconds > 0, _ROUTE) as verdict:
         window = granted(verdict, asked.asked_seconds)
         started = time.monotonic()
         taken, why = await _hold(service, asked, window, verdict)

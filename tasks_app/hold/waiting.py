@@ -9,7 +9,7 @@ from uuid import UUID
 from asyncpoll.contract import Outcome
 from tasks_app.errors import StoreUnavailable, TaskGone, TaskNotFound
 from tasks_app.events import emit
-from tasks_app.hold.admission import Verdict, admission, granted
+from tasks_app.hold.admission import Account, Verdict, admission, granted
 from tasks_app.hold.window import Window, backoff_ms
 from tasks_app.owned import owned
 from tasks_app.store import Snapshot
@@ -27,13 +27,14 @@ LAST_READ_SECONDS = 2.0
 class Wait:
     """What a client waits for. `known` is its version (0: none); `until_terminal` ignores mere changes.
 
-    `owner` None may see every task. `route` is what the request came by, for who counts them.
+    `owner` None may see every task. It is held on `account`. `route` is what the request came by, for who counts them.
     """
 
     task_id: UUID
     known: int
     asked_seconds: float
     owner: str | None
+    account: Account
     until_terminal: bool = False
     route: str = "long_poll"
 
@@ -55,9 +56,7 @@ class Answer:
 async def wait(asked: Wait) -> Answer:
     """Wait as `asked` says. Raises TaskNotFound (also for somebody else's), TaskGone, TooManyHeld, StoreUnavailable."""
     service = await current_service()
-    # Whoever comes with a ticket has no owner here, and must not share one limit with all that do.
-    account = str(asked.task_id) if asked.owner is None else asked.owner
-    with admission.enter(account, asked.asked_seconds > 0, asked.route) as verdict:
+    with admission.enter(asked.account, asked.asked_seconds > 0, asked.route) as verdict:
         window = granted(verdict, asked.asked_seconds)
         started = time.monotonic()
         waiter = service.hub.join(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from uuid import UUID
 
 import pytest
 
 from asyncpoll.contract import Status
 from tasks_app.api.identity import poll_ticket
+from tasks_app.api.tickets import read_ticket
 from tasks_app.hold.admission import admission
 from tasks_app.store import migrated, step
 from tests.integration.api_support import API, is_problem, mapped, stored
@@ -174,6 +176,33 @@ class TestAround:
         assert (await client.get(url)).json()["outcome"] == "SHED"
         held.cancel()
         await aeventually(lambda: admission.held == 0)
+
+    async def test_tickets_of_one_owner_can_not_take_every_place(self, client, service, settings):
+        """One limit for all of its tasks; its own token has other places, and another owner's tickets as well."""
+        settings.ASYNCPOLL = {**settings.ASYNCPOLL, "MAX_HELD_PER_OWNER": 2, "MAX_HELD": 4}
+
+        async def ask(owner):
+            task_id = await stored(service, owner=owner)
+            return f"{API}/tasks/{task_id}/long_poll?client_known_version=1&ticket={poll_ticket(task_id, owner)}"
+
+        held = [asyncio.ensure_future(client.get(await ask("alice"))) for _ in range(2)]
+        await aeventually(lambda: admission.held == 2)
+        assert (await client.get(await ask("alice"))).json()["outcome"] == "SHED"
+        held.append(asyncio.ensure_future(client.get(await ask("bob"))))
+        await aeventually(lambda: admission.held == 3)
+        for request in held:
+            request.cancel()
+
+    async def test_the_ticket_of_a_submission_counts_for_its_owner(self, client, service):
+        """Two of one owner's tasks are one crowd, and do not say whose."""
+        body = {"task": "sample.add", "kwargs": {"a": 1}}
+        made = [(await client.post(f"{API}/tasks", json=body)).json() for _ in range(2)]
+        crowds = {read_ticket(each["poll_ticket"]).crowd for each in made}
+        assert len(crowds) == 1
+        assert read_ticket(poll_ticket(UUID(made[0]["task_id"]), "else")).crowd not in crowds
+        assert read_ticket(poll_ticket(UUID(made[0]["task_id"]))).task_id == UUID(
+            made[0]["task_id"]
+        )
 
     async def test_draining_answers_every_held_request(self, client, task_id, monkeypatch):
         """200 with DRAINING; readiness turns false; a submission is stored, and not waited for."""

@@ -14,6 +14,7 @@ from channels_redis.core import RedisChannelLayer
 from redis.exceptions import RedisError
 
 from asyncpoll.contract import Outcome, Status
+from tasks_app.hold.admission import Account
 from tasks_app.hold.waiting import Wait, wait
 from tasks_app.models.task import new_task_id
 from tasks_app.store import NewTask, dsn, enqueue, lead, step
@@ -290,7 +291,9 @@ async def test_an_in_memory_layer_that_overflows_costs_a_delay(monkeypatch, emit
     async with running(monkeypatch, layer) as service:
         monkeypatch.setattr(services, "_services", {asyncio.get_running_loop(): service})
         tasks = [await stored(service.pool) for _ in range(8)]
-        held = [asyncio.ensure_future(wait(Wait(task, 1, 20.0, owner=None))) for task in tasks]
+        held = [
+            asyncio.ensure_future(wait(Wait(task, 1, 20.0, None, Account("")))) for task in tasks
+        ]
         await aeventually(
             lambda: sum(1 for topic in service.hub.topics.values() if topic.snapshot) == len(tasks)
         )

@@ -13,6 +13,7 @@ import pytest
 
 from asyncpoll.contract import Outcome, Status
 from tasks_app.errors import TaskGone, TaskNotFound
+from tasks_app.hold.admission import Account
 from tasks_app.hold.waiting import Wait, wait
 from tasks_app.models.task import new_task_id
 from tasks_app.owned import owned
@@ -34,7 +35,7 @@ async def stored(service, count=1):
 
 
 def poll(task_id, known, seconds=20.0):
-    return wait(Wait(task_id, known, seconds, owner=None))
+    return wait(Wait(task_id, known, seconds, None, Account("")))
 
 
 class Seams:

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from asyncpoll.contract import Outcome, Status
-from tasks_app.hold.admission import admission
+from tasks_app.hold.admission import Account, admission
 from tasks_app.hold.waiting import Wait, wait
 from tasks_app.models.task import new_task_id
 from tasks_app.store import NewTask, enqueue, step
@@ -34,7 +34,9 @@ async def several(service, count) -> list[UUID]:
 async def renew(tasks: list[UUID], rounds: int, seconds: float) -> None:
     """Poll for each of the tasks as often; nothing has changed."""
     for _ in range(rounds):
-        answers = await asyncio.gather(*(wait(Wait(task, 1, seconds, None)) for task in tasks))
+        answers = await asyncio.gather(
+            *(wait(Wait(task, 1, seconds, None, Account(""))) for task in tasks)
+        )
         assert {answer.outcome for answer in answers} == {Outcome.STILL_RUNNING}
 
 
@@ -68,11 +70,13 @@ async def test_a_crowd_s_first_polls_and_its_changes_are_read_together(service, 
     """1,500 first polls are a handful of statements, and so is a change of every task."""
     tasks = await several(service, CROWD)
     statements.clear()
-    answers = await asyncio.gather(*(wait(Wait(task, 0, 20.0, None)) for task in tasks))
+    answers = await asyncio.gather(
+        *(wait(Wait(task, 0, 20.0, None, Account(""))) for task in tasks)
+    )
     assert {answer.row.version for answer in answers} == {1}
     assert set(statements) == {"read"}
     assert len(statements) <= 5
-    held = [asyncio.ensure_future(wait(Wait(task, 1, 20.0, None))) for task in tasks]
+    held = [asyncio.ensure_future(wait(Wait(task, 1, 20.0, None, Account("")))) for task in tasks]
     await aeventually(lambda: admission.held == CROWD)
     statements.clear()
     for task in tasks:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tasks_app.hold.admission import Admission, Verdict
+from tasks_app.hold.admission import Account, Admission, Verdict
 from tasks_app.hold.pulse import Lateness, Pulse
 from tests.support import aeventually
 
 
 def verdict(admission: Admission, wants_hold: bool = True) -> Verdict:
-    with admission.enter("alice", wants_hold) as said:
+    with admission.enter(Account("alice"), wants_hold) as said:
         return said
 
 
@@ -101,14 +101,14 @@ def test_limits_count_live_requests_by_process_and_by_owner(settings: Any) -> No
     """SHED beyond the first limits, refused beyond the second, and free again at once."""
     settings.ASYNCPOLL = {"MAX_HELD": 3, "MAX_HELD_PER_OWNER": 2}
     admission = Admission()
-    inside = [admission.enter(owner, True) for owner in ("a", "a", "a", "b", "c", "c")]
+    inside = [admission.enter(Account(owner), True) for owner in ("a", "a", "a", "b", "c", "c")]
     said = [each.__enter__() for each in inside]
     hold, shed = Verdict.HOLD, Verdict.SHED
     assert said == [hold, hold, shed, hold, shed, shed]
     assert verdict(admission) is Verdict.REFUSE
     for each in inside:
         each.__exit__(None, None, None)
-    assert (admission.held, admission.inside, dict(admission._owners)) == (0, 0, {})
+    assert (admission.held, admission.inside, dict(admission._accounts)) == (0, 0, {})
     assert verdict(admission) is Verdict.HOLD
 
 
@@ -116,10 +116,29 @@ def test_ten_thousand_are_held_by_default_and_two_thousand_of_one_owner(settings
     """As documented."""
     settings.ASYNCPOLL = {}
     admission = Admission()
-    said = [admission.count_in("one", True, "status")[0] for _ in range(2_001)]
+    said = [admission.count_in(Account("one"), True, "status")[0] for _ in range(2_001)]
     assert said.count(Verdict.HOLD) == 2_000 and said[-1] is Verdict.SHED
-    more = [admission.count_in(str(number), True, "status")[0] for number in range(8_001)]
+    more = [admission.count_in(Account(str(number)), True, "status")[0] for number in range(8_001)]
     assert more.count(Verdict.HOLD) == 8_000 and more[-1] is Verdict.SHED
+
+
+def test_a_crowd_is_shed_for_its_size_only_where_it_would_crowd_out_others(settings: Any) -> None:
+    """Half of the process is nobody's crowd's; its owner has places of its own; a second crowd is not the first's victim."""
+    settings.ASYNCPOLL = {"MAX_HELD": 20, "MAX_HELD_PER_OWNER": 4}
+    admission = Admission()
+
+    def held_of(asked: int, account: Account) -> int:
+        before = admission.held
+        for _ in range(asked):
+            if admission.count_in(account, True, "long_poll")[0] is not Verdict.HOLD:
+                admission.count_out(account, False, "long_poll")
+        return admission.held - before
+
+    assert held_of(100, Account("shop", is_crowd=True)) == 10
+    assert held_of(100, Account("shop")) == 4
+    assert held_of(100, Account("other", is_crowd=True)) == 4
+    assert held_of(100, Account("third")) == 2
+    assert admission.held == 20
 
 
 async def test_the_pulse_of_a_process_can_start_again_on_another_loop() -> None:
