@@ -1,0 +1,83 @@
+"""Where requests go and what they carry."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from asyncpoll.client.errors import Misused
+from asyncpoll.client.exchange import Request
+from asyncpoll.contract import API_VERSION, JSON_MEDIA_TYPE
+
+# No cache between us and the server may answer for it.
+_UNCACHED: Final = {"Cache-Control": "no-cache", "Pragma": "no-cache", "Accept": JSON_MEDIA_TYPE}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The server's API, or with an empty `base_url` a foreign endpoint that each request names in full."""
+
+    base_url: str = ""
+    token: str | None = field(default=None, repr=False)
+    ticket: str | None = field(default=None, repr=False)
+
+    def sent(self, request: Request) -> dict[str, Any]:
+        """What `httpx` has to be told of a request."""
+        query: list[tuple[str, Any]] = list(request.query)
+        if self.ticket:
+            query.append(("ticket", self.ticket))
+        return {
+            "method": request.method,
+            "url": f"{self.base_url}{request.path}",
+            "params": query or None,
+            "headers": self._headers(request),
+            "content": _content(request),
+        }
+
+    def _headers(self, request: Request) -> dict[str, str]:
+        headers = {**_UNCACHED, **dict(request.headers)}
+        if self.base_url:
+            headers["User-Agent"] = "asyncpoll"
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        if request.body is not None:
+            headers["Content-Type"] = JSON_MEDIA_TYPE
+        return headers
+
+
+def address(base_url: str, token: str | None, ticket: str | None) -> Address:
+    """Where the API is: the URL itself, or its `/api/v1/` if it has no path. Raises Misused."""
+    parts = urlsplit(base_url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise Misused(
+            f"base_url is {base_url!r}; give http://HOST or https://HOST, with the API's path if it is not /api/v1/."
+        )
+    if parts.username is not None or parts.query or parts.fragment:
+        raise Misused(
+            "base_url has a user, a query or a fragment; leave them out, and give credentials as token=."
+        )
+    path = parts.path.rstrip("/") or f"/api/{API_VERSION}"
+    return Address(
+        f"{parts.scheme}://{parts.netloc}{path}/",
+        _secret("token", token),
+        _secret("ticket", ticket),
+    )
+
+
+def _content(request: Request) -> bytes | None:
+    """The body as JSON. Raises Misused for what JSON can't say."""
+    if request.body is None:
+        return None
+    try:
+        return json.dumps(request.body, allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        raise Misused(f"The {request.kind} can't be sent as JSON: {error}") from error
+
+
+def _secret(name: str, value: str | None) -> str | None:
+    """A secret that fits into a header. The error never shows it."""
+    if value is None or (value and value.isascii() and value.isprintable() and " " not in value):
+        return value
+    raise Misused(f"{name} is empty or has blanks or control characters; give it as it was issued.")

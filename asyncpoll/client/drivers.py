@@ -1,0 +1,170 @@
+"""The two drivers: they send, sleep and tell, as a conversation says, and decide nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
+from contextlib import aclosing, closing
+from typing import Any, Generic, TypeVar
+
+import httpx
+
+from asyncpoll.client.address import Address
+from asyncpoll.client.clock import Clock
+from asyncpoll.client.conversation import Conversation
+from asyncpoll.client.exchange import Ask, Attempt, Done, Failure, GiveUp, News, Reply, Sleep
+from asyncpoll.client.policy import PollPolicy
+from asyncpoll.client.wire import LIMITS, NO_REUSE, Exchange, TooLarge, timeouts, tls
+
+Hook = Callable[[Attempt], object]
+Http = TypeVar("Http", bound=httpx.Client | httpx.AsyncClient)
+
+_BROKEN = (httpx.TransportError, httpx.DecodingError, TooLarge, TimeoutError)
+_logger = logging.getLogger("asyncpoll.client")
+
+
+class _Driver(ABC, Generic[Http]):
+    """Connections, and hooks that get every attempt once it is over."""
+
+    def __init__(
+        self, to: Address, policy: PollPolicy, hooks: Iterable[Hook] = (), http: Http | None = None
+    ) -> None:
+        self.to = to
+        self.policy = policy
+        self._hooks = tuple(hooks)
+        self._given: Http | None = http
+        self._made: dict[bool, Http] = {}
+
+    @abstractmethod
+    def _make(self, limits: httpx.Limits) -> Http:
+        """A client of our own."""
+
+    def _http_for(self, ask: Ask) -> Http:
+        """The given client, or one of our own; a second one, whose connections are all new, where that matters."""
+        if self._given is not None:
+            return self._given
+        if ask.on_new_connection not in self._made:
+            self._made[ask.on_new_connection] = self._make(
+                NO_REUSE if ask.on_new_connection else LIMITS
+            )
+        return self._made[ask.on_new_connection]
+
+    def _request(self, http: Http, ask: Ask, trace: Callable[..., Any]) -> httpx.Request:
+        return http.build_request(
+            **self.to.sent(ask.request),
+            timeout=timeouts(ask, self.policy),
+            extensions={"trace": trace},
+        )
+
+    def _tell(self, attempt: Attempt) -> None:
+        """A hook that fails must not end a wait."""
+        for hook in self._hooks:
+            try:
+                hook(attempt)
+            except Exception:
+                _logger.exception("A hook failed; the wait goes on.")
+
+
+class Driver(_Driver[httpx.Client]):
+    """Blocks."""
+
+    def converse(self, conversation: Conversation) -> Generator[Any, None, None]:
+        """Carry out the steps of a conversation. Yields its news."""
+        clock = Clock()
+        step = conversation.begin(clock.now())
+        with conversation.among_its_host():
+            while not isinstance(step, Done):
+                event = None
+                match step:
+                    case Ask():
+                        event = self._send(step)
+                    case Sleep():
+                        clock.sleep(step.seconds)
+                    case News():
+                        yield from step.items
+                    case GiveUp():
+                        raise step.error
+                step = conversation.next(event, clock.now())
+                if event is not None:
+                    self._tell(conversation.attempts[-1])
+
+    def settle(self, conversation: Conversation) -> Any:
+        """The value that a conversation ends with."""
+        for _ in self.converse(conversation):
+            pass
+        return conversation.value
+
+    def close(self) -> None:
+        """Close connections of our own."""
+        for http in self._made.values():
+            http.close()
+
+    def _send(self, ask: Ask) -> Reply | Failure:
+        exchange = Exchange(ask, self.policy)
+        http = self._http_for(ask)
+        request = self._request(http, ask, exchange.trace)
+        try:
+            with closing(http.send(request, stream=True, follow_redirects=False)) as response:
+                for chunk in response.iter_bytes():
+                    exchange.add(chunk)
+                return exchange.reply(response)
+        except _BROKEN as error:
+            return exchange.failure(error)
+
+    def _make(self, limits: httpx.Limits) -> httpx.Client:
+        return httpx.Client(verify=tls(), limits=limits)
+
+
+class AsyncDriver(_Driver[httpx.AsyncClient]):
+    """Lets the event loop go on."""
+
+    async def converse(self, conversation: Conversation) -> AsyncGenerator[Any, None]:
+        """Carry out the steps of a conversation. Yields its news."""
+        clock = Clock()
+        step = conversation.begin(clock.now())
+        with conversation.among_its_host():
+            while not isinstance(step, Done):
+                event = None
+                match step:
+                    case Ask():
+                        event = await self._send(step)
+                    case Sleep():
+                        await clock.asleep(step.seconds)
+                    case News():
+                        for item in step.items:
+                            yield item
+                    case GiveUp():
+                        raise step.error
+                step = conversation.next(event, clock.now())
+                if event is not None:
+                    self._tell(conversation.attempts[-1])
+
+    async def settle(self, conversation: Conversation) -> Any:
+        """The value that a conversation ends with."""
+        async for _ in self.converse(conversation):
+            pass
+        return conversation.value
+
+    async def aclose(self) -> None:
+        """Close connections of our own."""
+        for http in self._made.values():
+            await http.aclose()
+
+    async def _send(self, ask: Ask) -> Reply | Failure:
+        exchange = Exchange(ask, self.policy)
+        http = self._http_for(ask)
+        request = self._request(http, ask, exchange.atrace)
+        try:
+            async with asyncio.timeout(ask.total_seconds):
+                sending = http.send(request, stream=True, follow_redirects=False)
+                async with aclosing(await sending) as response:
+                    async for chunk in response.aiter_bytes():
+                        exchange.add(chunk)
+                    return exchange.reply(response)
+        except _BROKEN as error:
+            return exchange.failure(error)
+
+    def _make(self, limits: httpx.Limits) -> httpx.AsyncClient:
+        return httpx.AsyncClient(verify=tls(), limits=limits)

@@ -1,0 +1,112 @@
+"""What goes between a conversation, which decides, and a driver, which does: steps one way, events the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from asyncpoll.client.errors import AsyncpollError
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to send. `kind` is a word for hooks; `path` is relative to the API."""
+
+    kind: str
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    body: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Send this and wait so long: for each part of the answer, and for the whole of it."""
+
+    request: Request
+    read_seconds: float
+    total_seconds: float
+    number: int
+    delay_before: float
+    on_new_connection: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """Do nothing for so long."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Tell the caller, oldest first."""
+
+    items: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """It is over; this is what was asked for."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """It is over; raise this."""
+
+    error: AsyncpollError
+
+
+Step: TypeAlias = Ask | Sleep | News | Done | GiveUp
+
+
+class FailureKind(StrEnum):
+    """How an exchange went wrong."""
+
+    CUT = "cut"  # the connection ended before the answer began
+    HALF = "half"  # the connection ended, or nonsense came, within the answer
+    SILENT = "silent"  # nothing came for too long
+    UNCONNECTED = "unconnected"  # no connection at all
+    TOO_LARGE = "too large"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A whole answer. Header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """No whole answer. `reused`: on a connection that had carried a request before."""
+
+    kind: FailureKind
+    detail: str
+    seconds: float
+    reused: bool = False
+
+
+Event: TypeAlias = Reply | Failure | None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One request that was made, for hooks: without headers, and without the ticket in its URL."""
+
+    url: str
+    number: int
+    kind: str
+    delay_before: float
+    status: int | None
+    seconds: float
+    error: str | None = None
+    method: str = field(default="GET")

@@ -1,0 +1,127 @@
+"""The question put to an endpoint that only short-polls, and the rhythm of asking it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from asyncpoll.client.answer import Unreadable
+from asyncpoll.client.errors import Misused, StaleResponseError
+from asyncpoll.client.exchange import Request
+from asyncpoll.client.policy import planned_value
+from asyncpoll.client.questions import Heard
+
+_GROWTH_OF_A_PLAN: Final = 2.0
+# So many answers in a row that are the same byte for byte are no coincidence.
+_SAME: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """The first polls a base interval apart, then growing to a cap; seconds."""
+
+    interval: float = 0.4
+    max_interval: float = 5.0
+    growth: float = 1.8
+    first_polls: int = 5
+
+    def __post_init__(self) -> None:
+        if not 0 < self.interval <= self.max_interval:
+            raise Misused(
+                f"interval is {self.interval} and max_interval {self.max_interval}; give 0 < interval <= max_interval."
+            )
+        if self.growth < 1:
+            raise Misused(f"growth is {self.growth}; give 1 or more.")
+
+    @classmethod
+    def planned(cls, plan: object, given: Rhythm) -> Rhythm:
+        """What a plan's entry says, and what was given where it does not know."""
+        if plan is None:
+            return given
+        interval = planned_value(plan, "first_interval_seconds") or given.interval
+        longest = planned_value(plan, "max_interval_seconds") or given.max_interval
+        return cls(
+            interval,
+            max(interval, longest),
+            planned_value(plan, "growth") or _GROWTH_OF_A_PLAN,
+            planned_value(plan, "first_polls") or given.first_polls,
+        )
+
+    def pause(self, polls: int) -> float:
+        """Seconds after that many polls."""
+        grown = max(0, polls - self.first_polls)
+        # Long before the power overflows it has met the cap.
+        return min(self.max_interval, self.interval * self.growth ** min(grown, 100))
+
+
+class ShortPoll:
+    """Asks until the status is a terminal one."""
+
+    waits = True
+    holds = False
+    ours = False
+
+    def __init__(self, url: str, rhythm: Rhythm, terminal: Iterable[str], heartbeat: bool) -> None:
+        self.about = url.partition("?")[0]
+        self.last: Mapping[str, Any] | None = None
+        self._request = Request("poll", "GET", url)
+        self._rhythm = rhythm
+        self._terminal = frozenset(word.upper() for word in terminal)
+        self._armed = heartbeat
+        self._polls = 0
+        self._digest = b""
+        self._same = 0
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """The endpoint."""
+        return (self.about,)
+
+    def longest_hold(self) -> float | None:
+        """Nothing is held."""
+        return None
+
+    def request(self, hold: float, buster: str | None) -> Request:
+        """The same each time: a foreign endpoint may refuse a parameter that it does not know."""
+        return self._request
+
+    def heard(self, document: Mapping[str, Any], body: bytes) -> Heard:
+        """Over, stuck, or not yet."""
+        self._polls += 1
+        self.last = document
+        done = _status(document) in self._terminal
+        return Heard(
+            news=(document,) if self._is_new(body) else (),
+            done=done,
+            value=document,
+            pause=self._rhythm.pause(self._polls),
+            stuck=None if done else self._stuck(document),
+        )
+
+    def _is_new(self, body: bytes) -> bool:
+        digest = hashlib.sha256(body).digest()
+        if digest == self._digest:
+            self._same += 1
+            return False
+        self._armed = self._armed or bool(self._digest)
+        self._digest, self._same = digest, 1
+        return True
+
+    def _stuck(self, document: Mapping[str, Any]) -> StaleResponseError | None:
+        if not self._armed or self._same < _SAME:
+            return None
+        return StaleResponseError(
+            f"{self.about} gave the same answer {self._same} times in a row, status {_status(document)}. Look at what "
+            "runs it; or wait on with on_stale='retry', or give a fallback of your own.",
+            document,
+        )
+
+
+def _status(document: Mapping[str, Any]) -> str:
+    """The status in upper case. Raises Unreadable where there is none."""
+    status = document.get("status", document.get("state"))
+    if not isinstance(status, str):
+        raise Unreadable(f"it has no status (found {status!r:.80})")
+    return status.upper()
