@@ -128,13 +128,20 @@ LOGGING = {
     "formatters": {
         "line": {"format": "{asctime} {levelname} {name} {process}: {message}", "style": "{"}
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "line"},
+        "message": {"class": "logging.StreamHandler"},
+    },
     "root": {
         "handlers": ["stderr"],
         "level": os.environ.get("ASYNCPOLL_LOG_LEVEL", "INFO").upper(),
     },
     # Django's own set-up would add a second line while DEBUG is on, and mail to nobody.
-    "loggers": {"django": {"handlers": [], "level": "INFO"}},
+    "loggers": {
+        "django": {"handlers": [], "level": "INFO"},
+        # One JSON document a line, for programs: nothing in front of it.
+        "tasks_app.done": {"handlers": ["message"], "propagate": False},
+    },
 }
 
 ASYNCPOLL: dict[str, Any] = {

@@ -8,8 +8,9 @@ from logging import DEBUG, ERROR, INFO, WARNING
 from types import MappingProxyType
 from typing import Any, Final
 
-from asyncpoll.contract import Status
+from asyncpoll.contract import TERMINAL, Status
 from tasks_app.events import subscribe
+from tasks_app.observers import done
 from tasks_app.observers.repeats import Repeats
 from tasks_app.observers.wording import Facts, counted, delay
 
@@ -202,8 +203,8 @@ def _is_news(event: str, facts: dict[str, Any]) -> bool:
 
 
 def _log_finished(facts: dict[str, Any]) -> None:
-    """A success is routine, an error is what people look for."""
-    level = WARNING if facts["error_type"] else INFO
+    """An error is what people look for; of what ended without one there is a line when that is committed."""
+    level = WARNING if facts["error_type"] else DEBUG if facts["status"] in TERMINAL else INFO
     if logger.isEnabledFor(level):
         logger.log(level, _FINISHED, {**facts, **_verdict(facts)})
 
@@ -231,5 +232,9 @@ def _log_stopped(facts: dict[str, Any]) -> None:
 
 
 _WRITTEN: Final[Mapping[str, Callable[[dict[str, Any]], None]]] = MappingProxyType(
-    {"task.finished": _log_finished, "worker.stopped": _log_stopped}
+    {
+        "task.finished": _log_finished,
+        "tasks.done": lambda facts: done.write(facts["ended"]),
+        "worker.stopped": _log_stopped,
+    }
 )

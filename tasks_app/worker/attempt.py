@@ -32,7 +32,8 @@ class Publish(Protocol):
 class Attempt:
     """Made on the event loop, which alone changes it; `report`, `cancelled` and `take_report` work from any thread.
 
-    `lease_until` is a reading of time.monotonic(), `committed` what became visible of it last.
+    `lease_until` is a reading of time.monotonic(), `committed` what became visible of it last; `duration_ms` is said
+    once it is over.
     """
 
     __slots__ = (
@@ -47,6 +48,7 @@ class Attempt:
         "cancel_asked",
         "claimed",
         "committed",
+        "duration_ms",
         "ended",
         "fate",
         "is_over",
@@ -70,6 +72,7 @@ class Attempt:
         self.cancel_asked = claimed.cancel_requested
         self.fate: Fate | None = None
         self.is_over = False
+        self.duration_ms = 0.0
         self.committed: Committed | None = None
         self.ended: Ended | None = None
         # From its making, and from its first step on: one that was cancelled before that would never run.

@@ -15,6 +15,7 @@ from asyncpoll.contract import Status
 from tasks_app import conf
 from tasks_app.errors import StoreUnavailable
 from tasks_app.events import emit
+from tasks_app.insights.done import Done
 from tasks_app.loops import Loop
 from tasks_app.store import Call, Change, Committed, commit, find_committed, holds
 from tasks_app.store.pool import Pool
@@ -245,11 +246,17 @@ class Committer(Loop):
         """What is committed of `batch` is settled; gives the rest."""
         seen = {task.id: task for task in committed}
         delays = []
+        ended = []
         for entry in batch:
             if entry.change.task_id in seen:
-                delays += self._succeed(entry, seen[entry.change.task_id])
+                task = seen[entry.change.task_id]
+                delays += self._succeed(entry, task)
+                if task.status.is_terminal:
+                    ended.append(_done(entry.attempt, task))
         if delays:
             self._on_delay(min(delays))
+        if ended:
+            emit("tasks.done", ended=ended)
         return [entry for entry in batch if entry.change.task_id not in seen]
 
     def _succeed(self, entry: Entry, task: Committed) -> list[float]:
@@ -300,6 +307,19 @@ class Committer(Loop):
         entry.settle(f"it could not be committed: {error}")
         if change.ends_attempt:
             self._held.drop(attempt)
+
+
+def _done(attempt: Attempt, task: Committed) -> Done:
+    claimed = attempt.claimed
+    return Done(
+        claimed.name,
+        claimed.id,
+        claimed.queue,
+        claimed.attempt,
+        task.status.value,
+        attempt.duration_ms,
+        claimed.queue_wait_seconds * 1000,
+    )
 
 
 def _weight(change: Change) -> int:

@@ -220,6 +220,7 @@ class Executor:
 
     def _close(self, attempt: Attempt, change: Change | None) -> None:
         attempt.is_over = True
+        attempt.duration_ms = (attempt.loop.time() - attempt.started_at) * 1000
         if attempt.timer is not None:
             attempt.timer.cancel()
         last = attempt.take_report()
@@ -276,6 +277,6 @@ def _tell(attempt: Attempt, change: Change | None) -> None:
         error_type="" if change is None else change.error_type,
         error_message="" if change is None else change.error_message,
         retry_in_seconds=0.0 if change is None else change.delay_seconds,
-        duration_ms=(attempt.loop.time() - attempt.started_at) * 1000,
+        duration_ms=attempt.duration_ms,
         queue_wait_ms=claimed.queue_wait_seconds * 1000,
     )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
+from datetime import datetime
 from uuid import UUID
 
 import pytest
 
 from tasks_app.events import emit
+from tasks_app.insights.done import Done
 from tasks_app.observers import logs
 from tasks_app.observers.repeats import SAID_AGAIN_SECONDS, Repeats
 from tasks_app.observers.wording import Facts, singular
@@ -36,8 +39,8 @@ FINISHED = {
 }
 
 
-def test_an_end_is_one_line_with_its_verdict(lines):
-    """A failure says what failed, and louder."""
+def test_an_attempt_that_ends_is_one_line_with_its_verdict(lines):
+    """A failure says what failed, and louder; a success gets its line when it is committed."""
     emit("task.finished", status="SUCCESS", **FINISHED)
     emit(
         "task.finished",
@@ -49,12 +52,46 @@ def test_an_end_is_one_line_with_its_verdict(lines):
     emit("task.finished", status=None, **FINISHED)
     name = f"demo.task {UUID(int=1)} attempt 2"
     assert lines() == [
-        ("INFO", f"{name}: SUCCESS in 12 ms"),
+        ("DEBUG", f"{name}: SUCCESS in 12 ms"),
         ("WARNING", f"{name}: FAILED (ValueError: 50 % off) in 12 ms"),
         ("WARNING", f"{name}: failed (OSError: away) in 12 ms; tried again in 0.8 s"),
         ("WARNING", f"{name}: failed (OSError: away) in 12 ms; tried again in less than 0.1 s"),
         ("INFO", f"{name}: does not count in 12 ms"),
     ]
+
+
+DONE = Done('demo."task"', UUID(int=1), "default", 2, "SUCCESS", 12.34567, 0.5)
+
+
+def test_a_task_that_is_over_is_a_line_of_json_and_fields_of_its_record(lines, caplog):
+    """For programs: the ones that read text, and the ones that read records."""
+    emit("tasks.done", ended=[DONE])
+    ((level, text),) = lines()
+    said = json.loads(text)
+    assert datetime.fromisoformat(said.pop("at")).tzinfo is not None
+    assert (level, said) == (
+        "INFO",
+        {
+            "event": "ASYNC_TASK_DONE",
+            "task": 'demo."task"',
+            "task_id": str(UUID(int=1)),
+            "queue": "default",
+            "attempt": 2,
+            "outcome": "SUCCESS",
+            "duration_ms": 12.346,
+            "queue_wait_ms": 0.5,
+        },
+    )
+    [record] = caplog.records
+    assert (record.event, record.task, record.outcome) == ("ASYNC_TASK_DONE", DONE.task, "SUCCESS")
+    assert (record.attempt, record.duration_ms, record.queue_wait_ms) == (2, 12.34567, 0.5)
+
+
+def test_a_task_that_is_over_is_not_told_above_the_level_of_its_logger(lines, caplog):
+    """Like any other line, and at no cost."""
+    caplog.set_level(logging.WARNING, logger="tasks_app.done")
+    emit("tasks.done", ended=[DONE])
+    assert lines() == []
 
 
 def test_an_event_without_a_line_is_shown_as_it_is(lines):

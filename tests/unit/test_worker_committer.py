@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +15,7 @@ import pytest
 
 from asyncpoll.contract import Status
 from tasks_app.errors import StoreUnavailable
+from tasks_app.insights.done import Done
 from tasks_app.store import Change, Committed, Milestone, StepResult
 from tasks_app.worker.attempt import Attempt
 from tasks_app.worker.committer import Committer
@@ -458,3 +460,21 @@ async def test_a_newer_attempt_displaces_an_older_one_whose_row_is_locked(desk):
     assert await desk.committer.drain(20)
     assert said(desk.pool.calls[-1])["attempts"] == [2]
     assert desk.fenced == [old]
+
+
+async def test_each_task_that_is_over_is_told_of_once_and_when_that_is_committed(
+    desk: Desk, emitted: Any
+) -> None:
+    """Not an attempt that others follow, and not one that was fenced off."""
+    async with first_write_held_up(desk):
+        over, again, lost = (desk.attempt(number, queue="red") for number in (1, 2, 3))
+        over.duration_ms = 12.5
+        desk.committer.offer(over, success(over))
+        retry = replace(success(again), status=Status.PENDING, result=None, delay_seconds=1.0)
+        desk.committer.offer(again, retry)
+        desk.committer.offer(lost, success(lost))
+        desk.pool.answers = [all_committed, lambda call: all_committed(call)[:2]]
+        assert emitted.of("tasks.done") == []
+    (first,), (done,) = (facts["ended"] for facts in emitted.of("tasks.done"))
+    assert first.task_id == UUID(int=1000)
+    assert done == Done(over.name, over.id, "red", 1, "SUCCESS", 12.5, done.queue_wait_ms)
