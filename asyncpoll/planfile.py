@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 FORMAT: Final = 1
+FIRST_POLLS: Final = 5
 _SHORTEST: Final = 0.001
 _LONGEST: Final = 1e12
 _REMEDY: Final = "make the file again with `asyncpoll plan` or `manage.py pollplan`"
@@ -43,7 +44,7 @@ class TaskPlan:
     p99_ms: float | None = None
     timeout_seconds: float | None = None
     first_interval_seconds: float | None = None
-    first_polls: int = 5
+    first_polls: int = FIRST_POLLS
     growth: float = 2.0
     max_interval_seconds: float = 5.0
     hold_seconds: float | None = None

@@ -1,0 +1,85 @@
+"""`asyncpoll plan`: how to wait for tasks, from measurements of any system. Needs no Django and no database."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace, _SubParsersAction
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+from asyncpoll import planfile
+from tasks_app.insights.measured import Measured
+from tasks_app.insights.options import (
+    OUTPUTS,
+    Unclear,
+    add_options,
+    columns,
+    is_about_measurements,
+    report,
+)
+from tasks_app.insights.reading import Refused, read_into
+from tasks_app.insights.report import Report
+
+_ABOUT = (
+    "Turns measured durations into percentiles and polling parameters for each type of task, says whether to poll at all, "
+    "and whether it pays. Reads logs of ASYNC_TASK_DONE lines, JSON lines, and CSV with named columns."
+)
+
+
+_USAGE = 3
+
+
+def register(subparsers: _SubParsersAction[ArgumentParser]) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "plan", help="how long to wait, from measurements", description=_ABOUT
+    )
+    add_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(asked: Namespace) -> int:
+    """Do what was asked; gives the exit code. 3 with one sentence on stderr if it can't be done."""
+    try:
+        deliver(asked, from_files(asked), sys.stdout)
+    except (Unclear, Refused, OSError, planfile.PlanFileError) as error:
+        print(f"asyncpoll plan: {error}", file=sys.stderr)
+        return _USAGE
+    return 0
+
+
+def from_files(asked: Namespace) -> Report:
+    """A report on the files that were named. Raises Unclear, Refused and OSError."""
+    found = Measured()
+    if is_about_measurements(asked):
+        _read_files(asked, found)
+    made = report(asked, found.by_task, datetime.now(UTC))
+    return replace(made, remarks=found.remarks())
+
+
+def deliver(asked: Namespace, made: Report, stdout: TextIO) -> None:
+    """Write the report as it was asked for. Raises OSError and PlanFileError."""
+    text = OUTPUTS[asked.output_format](made)
+    if asked.output is None:
+        stdout.write(text)
+    elif asked.output_format == "polling-file":
+        planfile.write(asked.output, planfile.parse(text))
+    else:
+        Path(asked.output).write_text(text, encoding="utf-8")
+
+
+def _read_files(asked: Namespace, found: Measured) -> None:
+    if not asked.files:
+        raise Unclear("Name a FILE with measurements, or - for stdin.")
+    wanted = columns(asked)
+    for name in asked.files:
+        if name == "-":
+            read_into(found, "stdin", sys.stdin, wanted, asked.kind)
+        else:
+            with Path(name).open(encoding="utf-8-sig", errors="replace") as stream:
+                read_into(found, name, stream, wanted, asked.kind)
+    if not found.count:
+        said = "\n".join(found.remarks()) or f"{found.others:,} lines, and none of them is one."
+        raise Refused(f"There are no measurements in {', '.join(asked.files)}. {said}")
