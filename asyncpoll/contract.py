@@ -45,6 +45,15 @@ class ClaimOutcome(StrEnum):
     SHED = "SHED"
 
 
+class DeliveryState(StrEnum):
+    """Where telling of a task's end is in its life. `DELIVERED` and `FAILED` never change again."""
+
+    WAITING = "WAITING"
+    DUE = "DUE"
+    DELIVERED = "DELIVERED"
+    FAILED = "FAILED"
+
+
 class Problem(StrEnum):
     """Stable `type` of an RFC 9457 problem document, as a relative reference."""
 
@@ -56,8 +65,10 @@ class Problem(StrEnum):
     INVALID_ARGUMENTS = "/problems/invalid-arguments"
     OUT_OF_BOUNDS = "/problems/out-of-bounds"
     IDEMPOTENCY_KEY_REUSED = "/problems/idempotency-key-reused"
+    NOTIFY_REFUSED = "/problems/notify-refused"
     TASK_NOT_FOUND = "/problems/task-not-found"
     TASK_GONE = "/problems/task-gone"
+    ENTRY_NOT_FOUND = "/problems/entry-not-found"
     LEASE_LOST = "/problems/lease-lost"
     NOT_FOUND = "/problems/not-found"
     METHOD_NOT_ALLOWED = "/problems/method-not-allowed"
@@ -83,8 +94,10 @@ _TITLES: Final = {
     Problem.INVALID_ARGUMENTS: "The arguments do not fit the task",
     Problem.OUT_OF_BOUNDS: "More was asked for than the task allows",
     Problem.IDEMPOTENCY_KEY_REUSED: "The idempotency key stands for another request",
+    Problem.NOTIFY_REFUSED: "The end can't be told there",
     Problem.TASK_NOT_FOUND: "No such task",
     Problem.TASK_GONE: "The task was deleted",
+    Problem.ENTRY_NOT_FOUND: "No such inbox entry",
     Problem.LEASE_LOST: "The lease has ended",
     Problem.NOT_FOUND: "No such page",
     Problem.METHOD_NOT_ALLOWED: "Method not allowed",

@@ -76,6 +76,14 @@ class KeyReused(TasksError):
     """An idempotency key came with another body than the first time."""
 
 
+class NotifyRefused(TasksError):
+    """The end of a task can't be told where it was asked to be."""
+
+    def __init__(self, message: str, parameter: str) -> None:
+        self.parameter = parameter
+        super().__init__(message)
+
+
 class TaskNotFound(TasksError):
     """No task has that id, or it belongs to somebody else: the two can't be told apart."""
 

@@ -74,6 +74,11 @@ class Task(models.Model):
     worker = models.UUIDField(null=True, blank=True)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     cancel_requested = models.BooleanField(default=False)
+    awaited = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Its end makes the deliveries due that wait for it.",
+    )
     retried_from = models.UUIDField(null=True, blank=True)
     trace_context = models.JSONField(null=True, blank=True)
 

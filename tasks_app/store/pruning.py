@@ -57,3 +57,29 @@ def prune_orphans(
 def prune_workers(older_than_seconds: float) -> Call[int]:
     """Delete worker processes that ended longer ago than that; gives how many."""
     return Call("prune_workers", {"older_than": older_than_seconds}, len)
+
+
+def prune_deliveries(older_than_seconds: float, limit: int, alone: bool = False) -> Call[int]:
+    """Delete deliveries that ended longer ago than that, with their attempts; gives how many."""
+    return Call(
+        "prune_deliveries", {"older_than": older_than_seconds, "limit": limit, "alone": alone}, len
+    )
+
+
+def prune_inboxes(
+    acknowledged_seconds: float | None,
+    ignored_seconds: float | None,
+    limit: int,
+    alone: bool = False,
+) -> Call[int]:
+    """Delete entries that were acknowledged, or never, for so long; None: such are kept. Gives how many."""
+    return Call(
+        "prune_inboxes",
+        {
+            "acknowledged": acknowledged_seconds,
+            "ignored": ignored_seconds,
+            "limit": limit,
+            "alone": alone,
+        },
+        len,
+    )

@@ -1,4 +1,4 @@
--- delete: the tasks, their history and their step records are gone, and whoever waits for one is told.
+-- delete: the tasks are gone with their history, step records and deliveries, and whoever waits for one is told.
 WITH gone AS (
     DELETE FROM tasks_app_task WHERE id = ANY(%(ids)s::uuid[]) RETURNING id
 ),
@@ -7,6 +7,16 @@ history AS (
 ),
 steps AS (
     DELETE FROM tasks_app_steprecord WHERE task_id = ANY(%(ids)s::uuid[])
+),
+-- After the tasks, in which order everybody locks.
+deliveries AS (
+    DELETE FROM tasks_app_delivery WHERE task_id = ANY(ARRAY(SELECT id FROM gone)) RETURNING id
+),
+attempts AS (
+    DELETE FROM tasks_app_deliveryattempt WHERE delivery_id = ANY(ARRAY(SELECT id FROM deliveries))
+),
+entries AS (
+    DELETE FROM tasks_app_inboxentry WHERE id = ANY(ARRAY(SELECT id FROM deliveries))
 ),
 told AS MATERIALIZED (
     SELECT pg_notify('asyncpoll_changed', string_agg(hint, ',')) FROM (
