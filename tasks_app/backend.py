@@ -39,6 +39,7 @@ from tasks_app.compat import (
 from tasks_app.errors import UnknownTask
 from tasks_app.limits import MAX_NAME_LENGTH, new_task_id
 from tasks_app.owned import owned
+from tasks_app.portable import PortableTask
 from tasks_app.results import TrackedResult, find_task, tracked
 from tasks_app.store import Call, NewTask
 from tasks_app.store.announcer import announcer
@@ -75,6 +76,7 @@ class TasksBackend(BaseTaskBackend):
     is unknown) sends no `task_finished`.
     """
 
+    task_class = PortableTask
     supports_defer = True
     supports_async_task = True
     supports_get_result = True
