@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 from django.http import HttpRequest, HttpResponse
 
 from asyncpoll.contract import JSON_MEDIA_TYPE, Problem
+from tasks_app.api.files import content, file, page
 from tasks_app.api.guard import api_view
 from tasks_app.api.identity import identify
 from tasks_app.api.openapi import document
 from tasks_app.api.responses import ProblemRaised, problem
 from tasks_app.errors import TasksError
-from tasks_app.headers import security_headers
 
 _FOLDER = Path(__file__).parent / "assets"
-_ASSETS = {
-    "swagger-ui.css": "text/css; charset=utf-8",
-    "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
-    "start.js": "text/javascript; charset=utf-8",
-    "favicon.png": "image/png",
-}
+_ASSETS = frozenset({"swagger-ui.css", "swagger-ui-bundle.js", "start.js", "favicon.png"})
 # No inline script. The bundle draws icons from data: URLs, and sets style attributes through the DOM, which is allowed.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_PAGE = "text/html; charset=utf-8"
 
 
 @api_view("GET", "HEAD")
@@ -35,7 +28,7 @@ async def openapi(request: HttpRequest) -> HttpResponse:
     """GET …/openapi.json: for everybody, with the names of tasks for those who may submit them."""
     mounted_at = request.path.removesuffix("/openapi.json") or "/"
     body = document(mounted_at, await _may_submit(request))
-    return _file(body, JSON_MEDIA_TYPE, "no-store")
+    return content(body, JSON_MEDIA_TYPE, "no-store")
 
 
 async def _may_submit(request: HttpRequest) -> bool:
@@ -48,9 +41,7 @@ async def _may_submit(request: HttpRequest) -> bool:
 @api_view("GET", "HEAD")
 async def docs(request: HttpRequest) -> HttpResponse:
     """GET …/docs: Swagger UI."""
-    response = _file(_content("docs.html"), _PAGE, "no-cache")
-    response.headers["Content-Security-Policy"] = _POLICY
-    return response
+    return page(_FOLDER / "docs.html", _POLICY)
 
 
 @api_view("GET", "HEAD")
@@ -58,18 +49,4 @@ async def asset(request: HttpRequest, name: str) -> HttpResponse:
     """A part of that page, out of this package."""
     if name not in _ASSETS:
         return problem(Problem.NOT_FOUND, 404, f"There is nothing at {request.path}; see …/docs.")
-    return _file(_content(name), _ASSETS[name], "public, max-age=86400")
-
-
-@cache
-def _content(name: str) -> bytes:
-    return (_FOLDER / name).read_bytes()
-
-
-def _file(body: bytes, media_type: str, caching: str) -> HttpResponse:
-    response = HttpResponse(body, content_type=media_type)
-    for name, value in security_headers().items():
-        response.headers[name] = value
-    response.headers["Cache-Control"] = caching
-    response.headers["Content-Length"] = str(len(body))
-    return response
+    return file(_FOLDER / name, "public, max-age=86400")

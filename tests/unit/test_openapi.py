@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -148,9 +149,11 @@ async def test_the_page_loads_nothing_from_elsewhere_and_runs_nothing_inline():
 
 async def test_the_page_s_parts_come_out_of_the_package():
     """With their types, and nothing else from that folder."""
-    for name, media_type in _ASSETS.items():
+    types = {".css": "text/css", ".js": "text/javascript", ".png": "image/png"}
+    for name in _ASSETS:
         answer = await asset(RequestFactory().get(f"/api/v1/docs/{name}"), name=name)
-        assert (answer.status_code, answer.headers["Content-Type"]) == (200, media_type)
+        assert answer.status_code == 200
+        assert answer.headers["Content-Type"].startswith(types[Path(name).suffix])
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         assert answer.content
     for name in ("docs.html", "LICENSE", "../docs.py", "..", ""):
