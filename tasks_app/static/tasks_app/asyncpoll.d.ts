@@ -1,0 +1,179 @@
+/** Types of asyncpoll.js. What answers contain is described in docs/protocol.md. */
+
+export type Status = "PENDING" | "RUNNING" | "SUCCESS" | "FAILED" | "CANCELLED";
+export type Outcome = "CHANGED" | "TERMINAL" | "STILL_RUNNING" | "DRAINING" | "SHED";
+export type Budget = "errors" | "refusals" | "rollOvers";
+
+/** A task as the API shows it. */
+export interface Task<Result = unknown> {
+  readonly task_id: string;
+  readonly task: string;
+  readonly status: Status;
+  readonly version: number;
+  readonly progress: number | null;
+  readonly message: string;
+  readonly attempt: number;
+  readonly result: Result | null;
+  readonly error: { readonly type: string; readonly message: string } | null;
+  readonly stalled: boolean;
+}
+
+/** What submitting gives. */
+export interface Submitted<Result = unknown> extends Task<Result> {
+  readonly poll_ticket: string;
+}
+
+/** What a wait is told. */
+export interface Answer<Result = unknown> extends Task<Result> {
+  readonly outcome: Outcome;
+  readonly should_continue_polling: boolean;
+  /** The version known was none of this task's: go on from this answer's. */
+  readonly reset?: boolean;
+}
+
+/** One thing that happened to a task. */
+export interface Milestone {
+  readonly version: number;
+  readonly kind: string;
+  readonly at: string;
+  readonly attempt: number;
+  readonly progress: number | null;
+  readonly message: string;
+  readonly data: unknown;
+}
+
+/** An answer with everything that happened since the one before. */
+export interface Milestones<Result = unknown> extends Answer<Result> {
+  readonly events: readonly Milestone[];
+  /** Earlier ones are not kept any more. */
+  readonly gap?: boolean;
+}
+
+/** What a request came to, for `onAttempt`. */
+export interface Attempt {
+  readonly kind: "answer" | "refused" | "failed" | "problem";
+  readonly status: number | null;
+  readonly ageMs: number;
+  readonly holdMs: number;
+  readonly tasks: number;
+  readonly sleepMs: number;
+  readonly giveUp?: Budget;
+}
+
+export interface Options {
+  token?: string;
+  ticket?: string;
+  credentials?: "omit" | "same-origin" | "include";
+  lifetimeMs?: number;
+  holdSeconds?: number;
+  lingerMs?: number;
+  gapMs?: number;
+  hiddenMs?: number;
+  baseDelayMs?: number;
+  maxDelayMs?: number;
+  budgets?: Partial<Record<Budget, number>>;
+  onStalled?: "raise" | "wait" | ((answer: Answer) => void);
+  onAttempt?: ((attempt: Attempt) => void) | null;
+}
+
+export const DEFAULTS: Readonly<Required<Options>>;
+
+export interface CallOptions {
+  signal?: AbortSignal;
+  lifetimeMs?: number;
+}
+
+export interface SubmitOptions extends CallOptions {
+  idempotencyKey?: string;
+  queue?: string;
+  priority?: number;
+  run_at?: string | null;
+  max_attempts?: number;
+  timeout_seconds?: number;
+}
+
+export interface WaitOptions extends CallOptions {
+  /** The version known already: nothing up to it is told again. */
+  after?: number;
+  ticket?: string;
+  onStalled?: Options["onStalled"];
+  milestones?: boolean;
+}
+
+export class Asyncpoll {
+  constructor(baseUrl?: string, options?: Options);
+  submit<Result = unknown>(
+    task: string,
+    kwargs?: Record<string, unknown>,
+    options?: SubmitOptions,
+  ): Promise<Submitted<Result>>;
+  get<Result = unknown>(taskId: string, options?: CallOptions & { ticket?: string }): Promise<Task<Result>>;
+  cancel(taskId: string, options?: CallOptions): Promise<Task>;
+  wait<Result = unknown>(taskId: string, options?: WaitOptions): Promise<Answer<Result>>;
+  watch<Result = unknown>(
+    taskId: string,
+    options: WaitOptions & { milestones: true },
+  ): AsyncGenerator<Milestones<Result>, void, void>;
+  watch<Result = unknown>(taskId: string, options?: WaitOptions): AsyncGenerator<Answer<Result>, void, void>;
+}
+
+/** What went wrong. `sentence` is fit for an end user. */
+export class PollError extends Error {
+  readonly taskId: string | null;
+  readonly lastAnswer: Answer | null;
+  readonly attempts: number;
+  readonly sentence: string;
+}
+export class PollLifetimeExceeded extends PollError {}
+export class PollGaveUp extends PollError {}
+export class StaleResponse extends PollError {}
+export class RequestRefused extends PollError {
+  readonly status: number;
+  readonly problem: Readonly<Record<string, unknown>> | null;
+}
+
+// What decides, for tests and for whoever drives it otherwise ----------------------------------------------------------
+
+export type Step = { readonly sleepMs: number; readonly giveUp?: Budget; readonly offline?: true };
+
+export class Gateway {
+  longestHoldMs: number;
+  cut(ageMs: number, holdMs: number): void;
+  lasted(ageMs: number): void;
+  retry(now: number): number;
+}
+
+export class Pace {
+  constructor(gateway: Gateway, rules?: Readonly<Required<Options>>, random?: () => number);
+  ask(leftMs: number): { readonly holdMs: number; readonly timeoutMs: number };
+  answered(came: {
+    outcome: Outcome;
+    news: boolean;
+    ageMs: number;
+    backoffMs: number;
+    grantedMs: number;
+    readTimeoutMs: number;
+  }): Step;
+  refused(came: { retryAfterMs: number | null; now: number; leftMs: number }): Step;
+  failed(came: { ageMs: number; holdMs: number; retryAfterMs: number | null; now: number; leftMs: number }): Step;
+  offline(): Step;
+}
+
+export class Wait {
+  readonly taskId: string;
+  readonly key: string;
+  readonly deadline: number;
+  version: number;
+  attempts: number;
+  lastAnswer: Answer | null;
+  constructor(taskId: string, version: number, deadline: number);
+  read(answer: Answer): "over" | "stalled" | "news" | "reset" | "nothing";
+  facts(): Pick<PollError, "taskId" | "lastAnswer" | "attempts">;
+}
+
+export function classify(
+  response: { status: number; text: string; retryAfter?: string | null; date?: string | null },
+  epochMs: number,
+): { kind: Attempt["kind"]; status: number; body?: object; problem?: object | null; retryAfterMs?: number | null };
+
+export function retryAfterMs(text: string | null, date: string | null, epochMs: number): number | null;
