@@ -234,6 +234,7 @@ def screen(options: Options, password: str | None) -> str:
         f"  Address  {options.origin}/",
         f"  Admin    {options.origin}/admin/   ({admin})",
         f"  API      {options.origin}/api/v1/docs",
+        *([f"  Demo     {options.origin}/demo"] if _is_private(options) else []),
         f"  Data     {options.data_dir}",
         "",
     ]

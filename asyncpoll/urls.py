@@ -7,6 +7,7 @@ from django.templatetags.static import static
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
+from asyncpoll.demopage import demo, demo_asset
 from tasks_app.api.health import healthz, readyz
 from tasks_app.api.metrics import metrics
 from tasks_app.api.urls import not_found
@@ -24,8 +25,11 @@ health_patterns = (
     "asyncpoll",
 )
 
+demo_patterns = ([path("demo", demo), path("demo/<str:name>", demo_asset)], "asyncpoll")
+
 urlpatterns = [
     path("api/v1/", include("tasks_app.api.urls")),
+    path("", include(demo_patterns, namespace="demo")),
     path("", include(health_patterns, namespace="health")),
     path("admin/", admin.site.urls),
     # Browsers ask for it unasked.

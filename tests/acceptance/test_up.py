@@ -167,6 +167,18 @@ def test_the_screen_names_the_page_of_the_api(running: Up) -> None:
     assert "text/html" in httpx.get(found[0]).headers["content-type"]
 
 
+def test_the_screen_names_the_demo_page(running: Up) -> None:
+    """With everything that it loads."""
+    found = re.search(r"Demo +(http://\S+/demo)$", running.screen(), re.MULTILINE)
+    assert found is not None, running.screen()
+    page = httpx.get(found[1])
+    parts = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert len(parts) > 3
+    for part in parts:
+        answer = httpx.get(page.url.join(part), follow_redirects=True)
+        assert answer.status_code == 200, part
+
+
 def test_a_browser_s_icon_is_served_without_a_warning(running: Up) -> None:
     """Browsers ask for it with every page, unasked."""
     answer = httpx.get(f"{running.origin}/favicon.ico", follow_redirects=True)
