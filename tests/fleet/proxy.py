@@ -25,11 +25,16 @@ def drop_arrivals(connection: socket.socket) -> None:
 
 
 class Proxy:
-    """Listens on `port` in a thread of its own, and forwards to `target`: a TCP port or a Unix socket's path."""
+    """Listens on `port` in a thread of its own, and forwards to `target`: a TCP port or a Unix socket's path.
 
-    def __init__(self, target: int | str) -> None:
+    With `cuts_at`, it cuts each connection that is so many seconds old. `accepted` is how many there were.
+    """
+
+    def __init__(self, target: int | str, cuts_at: float | None = None) -> None:
         self.port = free_port()
+        self.accepted = 0
         self._target = target
+        self._cuts_at = cuts_at
         self._pipes: set[_Pipe] = set()
         self._state = "open"
         self._loop = asyncio.new_event_loop()
@@ -80,11 +85,15 @@ class Proxy:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         pipe = _Pipe(writer)
         self._pipes.add(pipe)
+        self.accepted += 1
         try:
             if self._state == "cut":
                 await pipe.over.wait()
             else:
-                await pipe.forward(reader, self._target)
+                async with asyncio.timeout(self._cuts_at):
+                    await pipe.forward(reader, self._target)
+        except TimeoutError:
+            pass
         except asyncio.CancelledError:
             pass  # by `_end`; the server of Python 3.11 would write it out
         finally:
