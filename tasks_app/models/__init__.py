@@ -5,6 +5,7 @@ from tasks_app.models.delivery import Delivery, DeliveryAttempt
 from tasks_app.models.event import TaskEvent
 from tasks_app.models.idempotency import IdempotencyKey
 from tasks_app.models.inbox import InboxEntry
+from tasks_app.models.rollup import RolledHour, Rollup
 from tasks_app.models.schedule import Schedule
 from tasks_app.models.step import StepRecord
 from tasks_app.models.task import Task
@@ -18,6 +19,8 @@ __all__ = [
     "DeliveryAttempt",
     "IdempotencyKey",
     "InboxEntry",
+    "RolledHour",
+    "Rollup",
     "Schedule",
     "StepRecord",
     "Task",

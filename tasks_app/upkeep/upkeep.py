@@ -9,6 +9,7 @@ from tasks_app.store.pool import Pool, loop_pool
 from tasks_app.upkeep.promotion import Promotion
 from tasks_app.upkeep.pruning import Pruning
 from tasks_app.upkeep.rescue import Rescue
+from tasks_app.upkeep.rollups import Rollups
 from tasks_app.upkeep.schedules import Schedules
 from tasks_app.wakeup import due
 
@@ -19,7 +20,7 @@ class Upkeep:
     def __init__(self, pool: Pool) -> None:
         self._promotion = Promotion(pool)
         self._deafen: Callable[[], None] = lambda: None
-        self._loops = (Rescue(pool), self._promotion, Schedules(pool), Pruning(pool))
+        self._loops = (Rescue(pool), self._promotion, Schedules(pool), Pruning(pool), Rollups(pool))
 
     def start(self) -> None:
         """Begin, on the running event loop."""

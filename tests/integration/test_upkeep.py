@@ -66,7 +66,7 @@ def test_chores_do_not_wait_for_each_other() -> None:
     """A long batch of one must not make another late."""
     expired()
     with psycopg.connect(**dsn.parameters("test")) as other:
-        for chore in ("promote", "prune", "tick"):
+        for chore in ("promote", "prune", "tick", "roll_up"):
             other.execute(
                 "SELECT pg_advisory_xact_lock(hashtext('asyncpoll'), hashtext(%s))", [chore]
             )
@@ -145,6 +145,7 @@ async def test_upkeep_is_started_once_in_an_event_loop() -> None:
         "asyncpoll:promotion",
         "asyncpoll:pruning",
         "asyncpoll:rescue",
+        "asyncpoll:rollups",
         "asyncpoll:schedules",
     ]
     await stop_upkeep()
