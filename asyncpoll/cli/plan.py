@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace, _SubParsersAction
+from argparse import Namespace, _SubParsersAction
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from asyncpoll import planfile
+from asyncpoll.cli.exits import Exit
 from tasks_app.insights.measured import Measured
 from tasks_app.insights.options import (
     OUTPUTS,
@@ -28,10 +29,7 @@ _ABOUT = (
 )
 
 
-_USAGE = 3
-
-
-def register(subparsers: _SubParsersAction[ArgumentParser]) -> None:
+def register(subparsers: _SubParsersAction[Any]) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "plan", help="how long to wait, from measurements", description=_ABOUT
@@ -46,8 +44,8 @@ def run(asked: Namespace) -> int:
         deliver(asked, from_files(asked), sys.stdout)
     except (Unclear, Refused, OSError, planfile.PlanFileError) as error:
         print(f"asyncpoll plan: {error}", file=sys.stderr)
-        return _USAGE
-    return 0
+        return Exit.USAGE
+    return Exit.DONE
 
 
 def from_files(asked: Namespace) -> Report:

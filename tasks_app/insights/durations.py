@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from importlib.util import find_spec
 from math import ceil
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from tasks_app.insights.sketch import RELATIVE_ERROR, Sketch
+if TYPE_CHECKING:
+    from tasks_app.insights.sketch import Sketch
 
 MOST_EXACT: Final = 20_000
-"""So many durations are kept as they are, in 160 kB; more become a sketch."""
+"""So many durations are kept as they are, in 160 kB; more become a sketch, where ddsketch is installed."""
 _LEAST: Final = 10
+# A client's installation has none: there, more durations than that take more memory, eight bytes each.
+_CAN_SKETCH: Final = find_spec("ddsketch") is not None
 
 
 def needed(percent: int) -> int:
@@ -34,7 +38,7 @@ def rank(percent: int, count: int) -> int:
 
 
 class Durations:
-    """Milliseconds, exact up to MOST_EXACT of them, then within RELATIVE_ERROR, in bounded memory."""
+    """Milliseconds: MOST_EXACT of them as they are, more of them within the error of a sketch, in bounded memory."""
 
     def __init__(self, milliseconds: Iterable[float] = (), sketch: Sketch | None = None) -> None:
         self._exact = array("d")
@@ -49,11 +53,11 @@ class Durations:
     @property
     def relative_error(self) -> float:
         """Of a percentile; 0: it is a duration that was measured."""
-        return 0.0 if self._sketch is None else RELATIVE_ERROR
+        return 0.0 if self._sketch is None else self._sketch.relative_error
 
     def add(self, milliseconds: float) -> None:
         """One more."""
-        if self._sketch is None and len(self._exact) >= MOST_EXACT:
+        if self._sketch is None and _CAN_SKETCH and len(self._exact) >= MOST_EXACT:
             self._sketch = _sketched(self._exact)
             self._exact = array("d")
         if self._sketch is None:
@@ -78,6 +82,8 @@ class Durations:
 
 
 def _sketched(values: Iterable[float]) -> Sketch:
+    from tasks_app.insights.sketch import Sketch
+
     sketch = Sketch()
     for value in values:
         sketch.add(value)

@@ -42,7 +42,7 @@ def make_plan(
         timeout_seconds=None if p99 is None else _timeout(p99),
         first_interval_seconds=None if p50 is None else _interval(p50 / FIRST_POLLS),
         hold_seconds=None if p99 is None else _hold(p99, most_hold_seconds),
-        ci_timeout_seconds=None if p95 is None else _ci_timeout(p95),
+        ci_timeout_seconds=None if p95 is None else ci_timeout(p95),
         notes=_notes(durations),
     )
 
@@ -64,7 +64,8 @@ def _hold(p99_ms: float, most_seconds: float) -> float:
     return min(float(max(1, ceil(_WHOLE_HOLD * p99_ms / 1000))), most_seconds)
 
 
-def _ci_timeout(p95_ms: float) -> float:
+def ci_timeout(p95_ms: float) -> float:
+    """Seconds that the next run in CI may take."""
     return max(round(_CI_FACTOR * p95_ms / 1000, 3), _CI_LEAST_SECONDS)
 
 

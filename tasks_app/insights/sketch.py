@@ -28,6 +28,8 @@ def bin_of(milliseconds: float) -> int:
 class Sketch:
     """Counts per bin. Two of them say of all their values what one would."""
 
+    relative_error = RELATIVE_ERROR
+
     def __init__(self, bins: Iterable[tuple[int, int]] = ()) -> None:
         self._store = DenseStore()
         for key, count in bins:

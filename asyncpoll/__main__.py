@@ -1,0 +1,5 @@
+"""`python -m asyncpoll` is `asyncpoll`."""
+
+from asyncpoll.cli.main import run
+
+run()

@@ -1,0 +1,132 @@
+"""`asyncpoll` at the prompt: command lines, before anything is sent."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from asyncpoll.cli import words
+from asyncpoll.cli.arguments import keyword_arguments
+from asyncpoll.cli.errors import UsageError
+from asyncpoll.cli.exits import Exit
+from asyncpoll.cli.main import exit_of, main
+from asyncpoll.client import (
+    Answer,
+    Busy,
+    Misused,
+    PollLifetimeExceeded,
+    Refused,
+    TaskGone,
+    TaskNotFound,
+    Unreachable,
+)
+from asyncpoll.contract import Status
+
+TASK = "01a22cd1-5617-761b-bc92-fb57ee6aca68"
+
+
+@pytest.fixture(autouse=True)
+def nowhere(monkeypatch):
+    """No server is named around here."""
+    monkeypatch.delenv("ASYNCPOLL_URL", raising=False)
+    monkeypatch.delenv("ASYNCPOLL_TOKEN", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("document", "given", "arguments"),
+    [
+        (None, [], {}),
+        (None, ["limit=3", "name=Ada", "when=2026-01-31"], {"limit": 3, "name": "Ada", "when": "2026-01-31"}),
+        (None, ['number="3"', "list=[1, 2]", "none=null", "empty="], {"number": "3", "list": [1, 2], "none": None, "empty": ""}),
+        (None, ["sum=a=b", "odd=NaN"], {"sum": "a=b", "odd": "NaN"}),
+        ('{"limit": 3}', ["name=Ada"], {"limit": 3, "name": "Ada"}),
+        ("-", ["name=Ada"], {"limit": 4, "name": "Ada"}),
+    ],
+)  # fmt: skip
+def test_arguments_come_from_words_json_and_stdin(monkeypatch, document, given, arguments):
+    """A word that is JSON means what it says."""
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"limit": 4}\n'))
+    assert keyword_arguments(document, given) == arguments
+
+
+@pytest.mark.parametrize(
+    ("document", "given", "said"),
+    [
+        (None, ["limit"], "'limit' is no argument; write name=value, such as limit=3."),
+        (None, ["=3"], "'=3' is no argument; write name=value, such as limit=3."),
+        (None, ["a=1", "a=2"], "a is given twice; give each argument once."),
+        ('{"a": 1}', ["a=2"], "a is given twice; give each argument once."),
+        ("[1]", [], """--kwargs is '[1]'; it must be a JSON object such as {"limit": 3}."""),
+        ('{"a": NaN}', [], """--kwargs is not JSON (NaN is not JSON); give an object such as"""),
+        ("[" * 100_000, [], "--kwargs is not JSON (it is nested too deeply)"),
+    ],
+)
+def test_wrong_arguments_are_one_sentence_with_the_remedy(document, given, said):
+    """Nothing was sent."""
+    with pytest.raises(UsageError) as refused:
+        keyword_arguments(document, given)
+    assert str(refused.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ([], "asyncpoll: the following arguments are required: COMMAND; see asyncpoll --help"),
+        (["wait"], "asyncpoll wait: the following arguments are required: ID; see asyncpoll wait --help"),
+        (["wait", TASK], "asyncpoll wait: No server is named; give --url, such as --url http://127.0.0.1:8000, or set ASYNCPOLL_URL."),
+        (["wait", TASK, "--url", "ftp://here"], "asyncpoll wait: base_url is 'ftp://here'; give http://HOST or https://HOST"),
+        (["wait", TASK, "--lifetime", "0"], "asyncpoll wait: argument --lifetime: '0' is not a number of seconds above 0"),
+        (["wait", TASK, "--url", "http://x", "--token-file", "nowhere"], "asyncpoll wait: The token file nowhere can't be read (No such file or directory)"),
+        (["wait", TASK, "--url", "http://x", "--token-file", "/dev/null"], "asyncpoll wait: The token file /dev/null is empty; put the token into it."),
+        (["wait", f"{TASK}:last", "--url", "http://x"], "asyncpoll wait: cursor is"),
+        (["submit", "a", "b", "--url", "http://x"], "asyncpoll submit: 'b' is no argument"),
+        (["submit", "a", "--notify", "http://x", "--url", "http://x"], "asyncpoll submit: notify is 'http://x'; give True for the inbox"),
+    ],
+)  # fmt: skip
+def test_a_wrong_command_line_is_one_line_and_exit_code_3(capsys, line, said):
+    """Also where argparse would say 2, which is taken."""
+    try:
+        code = main(line)
+    except SystemExit as ended:
+        code = ended.code
+    error = capsys.readouterr().err
+    assert (code, error.count("\n")) == (3, 1)
+    assert error.startswith(said)
+
+
+def test_a_token_on_a_command_line_is_refused_and_not_repeated(capsys):
+    """By its name and not as what it might be short for."""
+    with pytest.raises(SystemExit) as ended:
+        main(["wait", TASK, "--token", "ap_1_2"])
+    assert ended.value.code == 3
+    assert capsys.readouterr().err == (
+        "asyncpoll wait: argument --token: everybody on this machine can read command lines; "
+        "set ASYNCPOLL_TOKEN, or give --token-file FILE; see asyncpoll wait --help\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError(""), Exit.USAGE),
+        (Misused(""), Exit.USAGE),
+        (Refused("", 403), Exit.USAGE),
+        (TaskNotFound("", 404), Exit.USAGE),
+        (TaskGone("", 410), Exit.FAILED),
+        (Unreachable(""), Exit.GAVE_UP),
+        (Busy(""), Exit.GAVE_UP),
+        (PollLifetimeExceeded(TASK, None, reason="after 1 s"), Exit.GAVE_UP),
+    ],
+)
+def test_the_exit_code_says_whose_turn_it_is(error, code):
+    """3: the command is wrong; 2: try later; 1: there will never be a result."""
+    assert exit_of(error) is code
+
+
+def test_what_a_task_says_never_steers_the_terminal():
+    """Nor does its result."""
+    message = "\x1b[2Jall \x9bgone\r\n[red]"
+    answer = Answer(TASK, Status.RUNNING, 2, 0.42, message)
+    assert words.state(answer) == "RUNNING 42 % �[2Jall �gone��[red]"
+    assert words.document({"größe": "\x1b\x9b\u202e"}) == '{"größe": "\\u001b\\u009b\\u202e"}'
