@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from asyncpoll.client.errors import Misused
 from asyncpoll.client.exchange import Request
+from asyncpoll.client.redaction import hide_tickets
 from asyncpoll.contract import API_VERSION, JSON_MEDIA_TYPE
 
 # No cache between us and the server may answer for it.
@@ -58,6 +59,8 @@ def address(base_url: str, token: str | None, ticket: str | None) -> Address:
         raise Misused(
             "base_url has a user, a query or a fragment; leave them out, and give credentials as token=."
         )
+    if ticket is not None:
+        hide_tickets()
     path = parts.path.rstrip("/") or f"/api/{API_VERSION}"
     return Address(
         f"{parts.scheme}://{parts.netloc}{path}/",

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
+from asyncpoll.client.documents import Unreadable, milliseconds, number
 from asyncpoll.client.errors import Misused, TaskFailed
 from asyncpoll.contract import Outcome, Status
 
 # The server shows no more of an id that it can't read.
 _LONGEST_ID: Final = 60
-
-
-class Unreadable(ValueError):
-    """A document that is not what the protocol promises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +86,7 @@ def read_answer(document: Mapping[str, Any]) -> Answer:
         task_id=_text(document, "task_id"),
         status=_status(document),
         version=_count(document, "version"),
-        progress=_fraction(document.get("progress")),
+        progress=number(document.get("progress")),
         message=str(document.get("message") or ""),
         result=document.get("result"),
         error=document.get("error") if isinstance(document.get("error"), dict) else None,
@@ -125,14 +121,6 @@ def read_entries(document: Mapping[str, Any]) -> tuple[InboxEntry, ...]:
     )
 
 
-def milliseconds(document: Mapping[str, Any], name: str) -> float | None:
-    """A duration, or None if there is none that makes sense."""
-    value = document.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if math.isfinite(value) and value >= 0 else None
-
-
 def split_cursor(cursor: str) -> tuple[str, int]:
     """Task id and version of a saved cursor. Raises Misused."""
     task_id, _, version = str(cursor).rpartition(":")
@@ -161,7 +149,7 @@ def _milestone(event: Any, answer: Answer, gap: bool) -> Milestone:
         kind=str(event.get("kind") or ""),
         at=str(event.get("at") or ""),
         attempt=_count(event, "attempt") if event.get("attempt") is not None else 0,
-        progress=_fraction(event.get("progress")),
+        progress=number(event.get("progress")),
         message=str(event.get("message") or ""),
         data=event.get("data"),
         gap=gap,
@@ -196,8 +184,4 @@ def _status(document: Mapping[str, Any]) -> Status:
 
 def _outcome(value: Any) -> Outcome | None:
     """An outcome that a later server may have invented is none that we know."""
-    return Outcome(value) if value in set(Outcome) else None
-
-
-def _fraction(value: Any) -> float | None:
-    return None if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+    return Outcome(value) if isinstance(value, str) and value in set(Outcome) else None

@@ -139,9 +139,10 @@ class AsyncClient:
         told = wanted(notify)
         conversation = self._calls.wait(task_id, cursor, lifetime, on_stale)
         try:
-            async for answer in self._driver.converse(conversation):
-                if on_change is not None:
-                    await settled(on_change(answer))
+            async with aclosing(self._driver.converse(conversation)) as answers:
+                async for answer in answers:
+                    if on_change is not None:
+                        await settled(on_change(answer))
         except StaleResponseError as error:
             if callable(on_stale):
                 return await settled(on_stale(error))  # type: ignore[no-any-return]

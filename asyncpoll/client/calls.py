@@ -14,8 +14,9 @@ from asyncpoll.client.conversation import Conversation
 from asyncpoll.client.errors import Misused
 from asyncpoll.client.exchange import Request
 from asyncpoll.client.hosts import host_of
+from asyncpoll.client.many import Many
 from asyncpoll.client.policy import PollPolicy
-from asyncpoll.client.questions import EveryMilestone, Inbox, Many, Once, Question, UntilOver
+from asyncpoll.client.questions import EveryMilestone, Inbox, Once, Question, UntilOver
 
 Notify: TypeAlias = bool | str | Mapping[str, Any] | None
 Stale: TypeAlias = Literal["raise", "retry"]

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from asyncpoll.client.answer import Unreadable, milliseconds
-from asyncpoll.client.errors import (
-    AsyncpollError,
-    Busy,
-    PollLifetimeExceeded,
-    Redirected,
-    Refused,
-    ResponseTooLarge,
-    Unreachable,
-)
+from asyncpoll.client.documents import Unreadable, document_in, milliseconds
+from asyncpoll.client.errors import AsyncpollError, Busy, PollLifetimeExceeded, Unreachable
 from asyncpoll.client.exchange import (
     Ask,
     Attempt,
@@ -31,31 +22,33 @@ from asyncpoll.client.exchange import (
     Reply,
     Sleep,
     Step,
+    attempt,
 )
+from asyncpoll.client.guard import Guard
 from asyncpoll.client.hosts import Host
-from asyncpoll.client.pauses import Chance, backoff, retry_after, spread
+from asyncpoll.client.pauses import Chance, backoff, spread
 from asyncpoll.client.policy import PollPolicy
-from asyncpoll.client.questions import Heard, Question, refusal
+from asyncpoll.client.questions import Heard, Question
+from asyncpoll.client.troubles import Kind, Trouble, trouble_with
 from asyncpoll.contract import READ_TIMEOUT_MARGIN_MS
 
 # A server that closes an idle connection may do it just as the next request leaves: no sign of trouble, if this quick.
 DEAD_ON_REUSE_SECONDS: Final = 0.2
-# The moment of the one extra try after that.
+# The one more try after that comes at a random moment up to this.
 _REUSE_PAUSE_SECONDS: Final = 1.0
 # The last hold ends this long before the lifetime, so that its answer can still travel.
 _TRAVEL_SECONDS: Final = 0.5
-# Answers at once, one after the other, that told nothing: so many are let pass before we slow down by ourselves.
-_BURST: Final = 2
-# A hint of at least this much is no invitation to a hot loop.
-_SLOW_HINT_SECONDS: Final = 0.25
 _ATTEMPTS_KEPT: Final = 100
-_BUSY: Final = frozenset({429, 503})
-_PASSING: Final = frozenset({408, 425})
+_TOO_MANY_REQUESTS: Final = 429
+# How a gateway says that it has lost patience with the server.
 _GATEWAY_GAVE_UP: Final = frozenset({502, 504})
 
 
 class Conversation:
-    """One question and the answers to it, from `begin` until Done or GiveUp. A driver carries out the steps."""
+    """One question and the answers to it, from `begin` until Done or GiveUp. A driver carries out the steps.
+
+    `value` is what Done found out, `attempts` the last requests.
+    """
 
     def __init__(
         self,
@@ -77,14 +70,12 @@ class Conversation:
         self._lifetime = policy.lifetime_seconds if lifetime is None else lifetime
         self._raise_when_stale = raise_when_stale
         self._chance = chance
+        self._guard = Guard(policy, chance)
         self._steps: deque[Step] = deque()
         self._deadline = 0.0
         self._asked: Ask | None = None
-        self._asked_at = 0.0
-        self._hold = 0.0
-        self._number = 0
-        self._slept = 0.0
-        self._errors = self._busy = self._rollovers = self._instant = 0
+        self._asked_at = self._hold = self._slept = 0.0
+        self._errors = self._busy = 0
         self._had_answer = self._cautious = self._second_try = False
         self._margin = READ_TIMEOUT_MARGIN_MS / 1000
 
@@ -105,99 +96,91 @@ class Conversation:
 
     def next(self, event: Event, now: float) -> Step:
         """The next step, after what the last one led to: a reply, a failure, or nothing."""
-        if event is not None:
-            trouble = self._take(event, now)
-            self._record(event, trouble)
-        if self._steps:
-            return self._steps.popleft()
-        if now >= self._deadline:
-            return GiveUp(self._too_late(f"after {self._lifetime:g} s"))
-        return self._ask(now)
-
-    # -- asking
+        if event is not None and self._asked is not None:
+            reason = self._take(event, now)
+            self.attempts.append(attempt(self._asked, event, self._base_url, reason))
+        if not self._steps and now < self._deadline:
+            return self._ask(now)
+        if not self._steps:
+            self._steps.append(GiveUp(self._too_late(f"after {self._lifetime:g} s")))
+        step = self._steps.popleft()
+        if isinstance(step, GiveUp):
+            step.error.attempts = tuple(self.attempts)
+        return step
 
     def _ask(self, now: float) -> Step:
-        left = max(self._deadline - now, _TRAVEL_SECONDS if self._number == 0 else 0.0)
+        """However short the lifetime, there is one request."""
+        left = max(self._deadline - now, 0.0 if self._asked else _TRAVEL_SECONDS)
         self._hold = self._hold_for(left)
-        request = self._question.request(self._hold, self._buster())
-        self._number += 1
+        buster = f"{int(self._chance() * 0xFFFFFFFF):08x}" if self._guard.instant else None
         read = self._hold + self._margin
         total = min(left, read + self._policy.transfer_seconds)
         self._asked = Ask(
-            request, min(read, total), total, self._number, self._slept, self._second_try
+            request=self._question.request(self._hold, buster),
+            read_seconds=min(read, total),
+            total_seconds=total,
+            number=self._asked.number + 1 if self._asked else 1,
+            delay_before=self._slept,
+            on_new_connection=self._second_try,
         )
         self._asked_at, self._slept = now, 0.0
         return self._asked
 
     def _hold_for(self, left: float) -> float:
+        """What is left of the lifetime, the policy, the gateway and the question bound it; after an error it is 0."""
         if not self._question.holds or self._cautious:
             return 0.0
         bounds = (self._policy.hold_seconds, self._host.hold_ceiling, self._question.longest_hold())
         return max(0.0, min(left - _TRAVEL_SECONDS, *(one for one in bounds if one is not None)))
 
-    def _buster(self) -> str | None:
-        """A word that makes the URL new, once a cache is suspected to have answered."""
-        return f"{int(self._chance() * 0xFFFFFFFF):08x}" if self._instant else None
-
-    # -- listening
-
     def _take(self, event: Reply | Failure, now: float) -> str | None:
-        """Plan what follows; gives what was wrong, for hooks."""
-        if isinstance(event, Failure):
-            return self._take_failure(event, now)
-        self._second_try = False
-        if 200 <= event.status < 300:
-            return self._take_answer(event, now)
-        if event.status in _GATEWAY_GAVE_UP:
-            self._was_cut(event.seconds)
-        if event.status in _BUSY:
-            return self._busy_again(event, now)
-        return self._take_problem(event, now)
-
-    def _take_failure(self, failure: Failure, now: float) -> str:
-        if failure.kind is FailureKind.TOO_LARGE:
-            return self._end(ResponseTooLarge(f"{self._what()}: {failure.detail}"))
-        cut = failure.kind is FailureKind.CUT
-        if (
-            cut
-            and failure.reused
-            and failure.seconds < DEAD_ON_REUSE_SECONDS
-            and not self._second_try
-        ):
+        """Plan what follows; gives what was wrong."""
+        if self._died_on_reuse(event):
             self._second_try = True
-            self._pause(self._chance() * _REUSE_PAUSE_SECONDS + self._host.retry_turn(now), now)
-            return failure.detail
+            self._retry(self._chance() * _REUSE_PAUSE_SECONDS, now)
+            return "the connection had been closed meanwhile; once more on a new one"
         self._second_try = False
-        if cut:
-            self._was_cut(failure.seconds)
-        return self._error(failure.detail, None, now)
+        self._learn_from(event)
+        trouble = trouble_with(
+            event, self._what(), ours=self._question.ours, had_answer=self._had_answer
+        )
+        if trouble is None and isinstance(event, Reply):
+            trouble = self._take_answer(event, now)
+        if trouble is None:
+            return None
+        self._take_trouble(trouble, event, now)
+        return trouble.reason
 
-    def _take_problem(self, reply: Reply, now: float) -> str:
-        problem = _problem(reply)
-        reason = f"{reply.status} {problem.get('detail') or 'without a problem document'}"
-        if reply.status < 400:
-            return self._end(_redirected(self._what(), reply))
-        # A page that is not ours, from where ours came before, is a gateway's while something is being replaced.
-        passing = not problem and self._had_answer and reply.status in (404, 405)
-        if reply.status >= 500 or reply.status in _PASSING or passing:
-            return self._error(reason, reply, now)
-        if not problem and self._question.ours:
-            problem = {"detail": "that is no answer of asyncpoll; is the base URL right?"}
-        return self._end(refusal(reply.status, problem, self._what()))
+    def _died_on_reuse(self, event: Reply | Failure) -> bool:
+        return (
+            isinstance(event, Failure)
+            and event.kind is FailureKind.CUT
+            and event.reused
+            and event.seconds < DEAD_ON_REUSE_SECONDS
+            and not self._second_try
+        )
 
-    def _take_answer(self, reply: Reply, now: float) -> str | None:
+    def _learn_from(self, event: Reply | Failure) -> None:
+        """How long the gateway lets a request be held."""
+        if isinstance(event, Failure):
+            gave_up = event.kind is FailureKind.CUT
+        else:
+            gave_up = event.status in _GATEWAY_GAVE_UP
+            if not gave_up:
+                self._host.survived(event.seconds)
+        if gave_up and self._hold:
+            self._host.was_cut(event.seconds, self._asked_at)
+
+    def _take_answer(self, reply: Reply, now: float) -> Trouble | None:
         try:
-            document = _document(reply)
+            document = document_in(reply)
             heard = self._question.heard(document, reply.body)
         except Unreadable as error:
-            return self._error(
-                f"{reply.status} with an answer that can't be used: {error}", reply, now
-            )
+            return Trouble(Kind.ERROR, f"{reply.status} with an answer that can't be used: {error}")
         self._errors = self._busy = 0
         self._had_answer, self._cautious = True, False
-        self._host.survived(reply.seconds)
         self._learn_margin(document)
-        self._plan(heard, self._guarded(heard, reply.seconds, document), now)
+        self._plan(heard, self._pause_after(heard, reply.seconds, document), now)
         return None
 
     def _plan(self, heard: Heard, pause: float, now: float) -> None:
@@ -207,28 +190,21 @@ class Conversation:
             self.value = heard.value
             self._steps.append(Done(heard.value))
         elif heard.stuck is not None and self._raise_when_stale:
-            self._end(heard.stuck)
-        elif self._rollovers > self._policy.rollover_budget:
-            self._end(self._too_late(f"after {self._rollovers} holds without news"))
+            self._steps.append(GiveUp(heard.stuck))
+        elif self._guard.rollovers > self._policy.rollover_budget:
+            self._steps.append(
+                GiveUp(self._too_late(f"after {self._guard.rollovers} holds without news"))
+            )
         else:
             self._pause(pause, now)
 
-    def _guarded(self, heard: Heard, seconds: float, document: Mapping[str, Any]) -> float:
-        """The server's pause; a longer one if answers that tell nothing come at once, as out of a proxy's cache."""
+    def _pause_after(self, heard: Heard, seconds: float, document: Mapping[str, Any]) -> float:
         if heard.fresh:
-            self._rollovers = self._instant = 0
+            self._guard.news()
             return heard.pause
-        self._rollovers += 1
         granted = milliseconds(document, "hold_granted_ms")
         held = self._hold if granted is None else granted / 1000
-        if heard.pause >= _SLOW_HINT_SECONDS or (held and seconds >= held / 2):
-            self._instant = 0
-            return heard.pause
-        self._instant += 1
-        if self._instant <= _BURST:
-            return heard.pause
-        slow = self._instant - _BURST - 1
-        return backoff(slow, self._policy.base_delay, self._policy.max_delay, self._chance)
+        return self._guard.pause(heard.pause, seconds, held)
 
     def _learn_margin(self, document: Mapping[str, Any]) -> None:
         """How much longer than the hold the server wants us to be patient."""
@@ -237,46 +213,35 @@ class Conversation:
         if timeout is not None and granted is not None and timeout > granted:
             self._margin = (timeout - granted) / 1000
 
-    def _was_cut(self, age: float) -> None:
-        if self._hold:
-            self._host.was_cut(age, self._asked_at)
-
-    # -- trouble
-
-    def _busy_again(self, reply: Reply, now: float) -> str:
-        """429 or 503. A 429 wants longer holds, so it does not make the next one short."""
-        reason = f"{reply.status} {_problem(reply).get('detail') or 'without a problem document'}"
-        self._busy += 1
-        self._cautious = reply.status != 429
-        if self._busy > self._policy.busy_budget:
-            return self._end(
-                Busy(
-                    f"{self._what()} was refused {self._busy} times in a row: {reason}",
-                    self.attempts,
-                )
-            )
-        self._back_off(self._busy, reply, now)
-        return reason
-
-    def _error(self, reason: str, reply: Reply | None, now: float) -> str:
-        self._errors += 1
-        self._cautious = True
-        if self._errors > self._policy.error_budget:
-            return self._end(
-                Unreachable(
-                    f"{self._what()} failed {self._errors} times in a row: {reason}", self.attempts
-                )
-            )
-        self._back_off(self._errors, reply, now)
-        return reason
-
-    def _back_off(self, failures: int, reply: Reply | None, now: float) -> None:
-        policy = self._policy
-        asked = None if reply is None else retry_after(reply.headers)
-        if asked is None:
-            pause = backoff(failures - 1, policy.base_delay, policy.max_delay, self._chance)
+    def _take_trouble(self, trouble: Trouble, event: Reply | Failure, now: float) -> None:
+        """429 and 503 have a budget of their own. A 429 wants longer holds, so it does not make the next one short."""
+        if trouble.error is not None:
+            self._steps.append(GiveUp(trouble.error))
+        elif trouble.kind is Kind.BUSY:
+            self._busy += 1
+            status = event.status if isinstance(event, Reply) else None
+            self._cautious = status != _TOO_MANY_REQUESTS
+            self._back_off(trouble, self._busy, self._policy.busy_budget, Busy, now)
         else:
-            pause = spread(max(asked, policy.base_delay), policy.base_delay, self._chance)
+            self._errors += 1
+            self._cautious = True
+            self._back_off(trouble, self._errors, self._policy.error_budget, Unreachable, now)
+
+    def _back_off(
+        self, trouble: Trouble, times: int, budget: int, error: type[Unreachable], now: float
+    ) -> None:
+        if times > budget:
+            words = f"{self._what()} failed {times} times in a row; the last time: {trouble.reason}"
+            self._steps.append(GiveUp(error(words)))
+            return
+        base, asked = self._policy.base_delay, trouble.retry_after
+        if asked is None:
+            self._retry(backoff(times - 1, base, self._policy.max_delay, self._chance), now)
+        else:
+            self._retry(spread(max(asked, base), base, self._chance), now)
+
+    def _retry(self, pause: float, now: float) -> None:
+        """After a pause, and when it is this wait's turn among all that retry at this host."""
         self._pause(pause + self._host.retry_turn(now), now)
 
     def _pause(self, seconds: float, now: float) -> None:
@@ -286,25 +251,18 @@ class Conversation:
         if seconds > 0:
             self._steps.append(Sleep(seconds))
 
-    def _end(self, error: AsyncpollError) -> str:
-        self._steps.append(GiveUp(error))
-        return str(error)
-
     def _too_late(self, reason: str) -> AsyncpollError:
-        last = self.attempts[-1] if self.attempts else None
-        if not self._question.waits:
-            trouble = last.error if last else "nothing was sent"
-            return Unreachable(f"{self._what()} did not succeed {reason}: {trouble}", self.attempts)
+        question = self._question
+        if not question.waits:
+            last = self.attempts[-1].error if self.attempts else "nothing was sent"
+            return Unreachable(f"{self._what()} did not succeed {reason}: {last}")
         return PollLifetimeExceeded(
-            self._question.unfinished[0] if self._question.unfinished else self._question.about,
-            self._question.last,
+            next(iter(question.unfinished), question.about),
+            question.last,
             reason=reason,
-            attempts=self.attempts,
-            attempt_count=self._number,
-            unfinished=self._question.unfinished,
+            attempt_count=self._asked.number if self._asked else 0,
+            unfinished=question.unfinished,
         )
-
-    # -- words
 
     def _what(self) -> str:
         """The request without its query, which may hold what nobody should read."""
@@ -312,52 +270,3 @@ class Conversation:
             return self._question.about
         path = self._asked.request.path.partition("?")[0]
         return f"{self._asked.request.method} {self._base_url}{path}"
-
-    def _record(self, event: Reply | Failure, trouble: str | None) -> None:
-        if self._asked is None:
-            return
-        request = self._asked.request
-        query = "&".join(f"{name}={value}" for name, value in request.query)
-        self.attempts.append(
-            Attempt(
-                url=f"{self._base_url}{request.path}" + (f"?{query}" if query else ""),
-                number=self._asked.number,
-                kind=request.kind,
-                delay_before=self._asked.delay_before,
-                status=event.status if isinstance(event, Reply) else None,
-                seconds=event.seconds,
-                error=trouble,
-                method=request.method,
-            )
-        )
-
-
-def _document(reply: Reply) -> Mapping[str, Any]:
-    """The JSON object in an answer. Raises Unreadable."""
-    try:
-        document = json.loads(reply.body) if reply.body else {}
-    except (ValueError, RecursionError) as error:
-        kind = reply.headers.get("content-type", "no content type")
-        raise Unreadable(f"it is no JSON but {kind}") from error
-    if not isinstance(document, dict):
-        raise Unreadable(f"it is {type(document).__name__} and not an object")
-    return document
-
-
-def _problem(reply: Reply) -> Mapping[str, Any]:
-    """The problem document in an answer; empty if there is none."""
-    try:
-        document = _document(reply)
-    except Unreadable:
-        return {}
-    return document if "type" in document and "status" in document else {}
-
-
-def _redirected(what: str, reply: Reply) -> Refused:
-    """Where to, but for its query, which may hold what nobody should read."""
-    place = reply.headers.get("location", "nowhere").partition("?")[0]
-    return Redirected(
-        f"{what} was answered {reply.status}, a redirect to {place}. Redirects are not followed, since the token "
-        "would go along; give the final address as base URL.",
-        reply.status,
-    )

@@ -14,6 +14,7 @@ import httpx
 from asyncpoll.client.address import Address
 from asyncpoll.client.clock import Clock
 from asyncpoll.client.conversation import Conversation
+from asyncpoll.client.deadline import within
 from asyncpoll.client.exchange import Ask, Attempt, Done, Failure, GiveUp, News, Reply, Sleep
 from asyncpoll.client.policy import PollPolicy
 from asyncpoll.client.wire import LIMITS, NO_REUSE, Exchange, TooLarge, timeouts, tls
@@ -106,10 +107,12 @@ class Driver(_Driver[httpx.Client]):
         http = self._http_for(ask)
         request = self._request(http, ask, exchange.trace)
         try:
-            with closing(http.send(request, stream=True, follow_redirects=False)) as response:
-                for chunk in response.iter_bytes():
-                    exchange.add(chunk)
-                return exchange.reply(response)
+            with within(ask.total_seconds):
+                sending = http.send(request, stream=True, follow_redirects=False)
+                with closing(sending) as response:
+                    for chunk in response.iter_bytes():
+                        exchange.add(chunk)
+                    return exchange.reply(response)
         except _BROKEN as error:
             return exchange.failure(error)
 

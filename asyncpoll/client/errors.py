@@ -26,15 +26,13 @@ class TaskState(Protocol):
 
 
 class AsyncpollError(Exception):
-    """The root of all errors that the client raises."""
+    """The root of all errors that the client raises. `attempts` are the last requests that were made, latest last."""
+
+    attempts: tuple[Any, ...] = ()
 
 
 class Unreachable(AsyncpollError):
-    """The server gave no usable answer, as often as the policy's budgets allow. `attempts` has the tries, latest last."""
-
-    def __init__(self, message: str, attempts: Sequence[Any] = ()) -> None:
-        super().__init__(message)
-        self.attempts = tuple(attempts)
+    """The server gave no usable answer, as often as the policy's budgets allow."""
 
 
 class Busy(Unreachable):
@@ -104,8 +102,8 @@ class NotifyFailed(AsyncpollError):
 class PollLifetimeExceeded(AsyncpollError, TimeoutError):
     """Waiting has ended before the task did.
 
-    `task_id` is the task's, or the URL that was waited for; `answer` the last answer or None; `attempts` the last
-    tries, and `attempt_count` how many there were; `unfinished` all that was still waited for; `notified` whether the
+    `task_id` is the task's, or the URL that was waited for; `answer` the last answer or None; `attempt_count` how
+    many requests were made; `unfinished` all that was still waited for; `notified` whether the
     server has accepted to put the end into the message centre.
     """
 
@@ -115,7 +113,6 @@ class PollLifetimeExceeded(AsyncpollError, TimeoutError):
         answer: Any = None,
         *,
         reason: str,
-        attempts: Sequence[Any] = (),
         attempt_count: int = 0,
         unfinished: Sequence[str] = (),
     ) -> None:
@@ -123,7 +120,6 @@ class PollLifetimeExceeded(AsyncpollError, TimeoutError):
         self.task_id = task_id
         self.answer = answer
         self.reason = reason
-        self.attempts = tuple(attempts)
         self.attempt_count = attempt_count
         self.unfinished = tuple(unfinished) or (task_id,)
         self.notified = False

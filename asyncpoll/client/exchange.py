@@ -72,6 +72,7 @@ class FailureKind(StrEnum):
     HALF = "half"  # the connection ended, or nonsense came, within the answer
     SILENT = "silent"  # nothing came for too long
     UNCONNECTED = "unconnected"  # no connection at all
+    UNTRUSTED = "untrusted"  # its certificate does not prove whom it is
     TOO_LARGE = "too large"
 
 
@@ -110,3 +111,18 @@ class Attempt:
     seconds: float
     error: str | None = None
     method: str = field(default="GET")
+
+
+def attempt(asked: Ask, event: Reply | Failure, base_url: str, error: str | None) -> Attempt:
+    """What hooks get of a request and what came of it."""
+    query = "&".join(f"{name}={value}" for name, value in asked.request.query)
+    return Attempt(
+        url=f"{base_url}{asked.request.path}" + (f"?{query}" if query else ""),
+        number=asked.number,
+        kind=asked.request.kind,
+        delay_before=asked.delay_before,
+        status=event.status if isinstance(event, Reply) else None,
+        seconds=event.seconds,
+        error=error,
+        method=asked.request.method,
+    )

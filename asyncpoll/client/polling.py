@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from asyncpoll.client.answer import Unreadable
+from asyncpoll.client.documents import Unreadable
 from asyncpoll.client.errors import Misused, StaleResponseError
 from asyncpoll.client.exchange import Request
 from asyncpoll.client.policy import planned_value
-from asyncpoll.client.questions import Heard
+from asyncpoll.client.questions import Heard, OfOne
 
 _GROWTH_OF_A_PLAN: Final = 2.0
 # So many answers in a row that are the same byte for byte are no coincidence.
@@ -56,16 +56,13 @@ class Rhythm:
         return min(self.max_interval, self.interval * self.growth ** min(grown, 100))
 
 
-class ShortPoll:
+class ShortPoll(OfOne):
     """Asks until the status is a terminal one."""
 
-    waits = True
-    holds = False
-    ours = False
+    holds = ours = False
 
     def __init__(self, url: str, rhythm: Rhythm, terminal: Iterable[str], heartbeat: bool) -> None:
-        self.about = url.partition("?")[0]
-        self.last: Mapping[str, Any] | None = None
+        super().__init__(url.partition("?")[0])
         self._request = Request("poll", "GET", url)
         self._rhythm = rhythm
         self._terminal = frozenset(word.upper() for word in terminal)
@@ -73,15 +70,6 @@ class ShortPoll:
         self._polls = 0
         self._digest = b""
         self._same = 0
-
-    @property
-    def unfinished(self) -> tuple[str, ...]:
-        """The endpoint."""
-        return (self.about,)
-
-    def longest_hold(self) -> float | None:
-        """Nothing is held."""
-        return None
 
     def request(self, hold: float, buster: str | None) -> Request:
         """The same each time: a foreign endpoint may refuse a parameter that it does not know."""

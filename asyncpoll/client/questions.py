@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import quote
 
 from asyncpoll.client.answer import (
     Answer,
-    Unreadable,
     canonical,
-    milliseconds,
     read_answer,
     read_milestones,
 )
-from asyncpoll.client.errors import Misused, Refused, StaleResponseError, TaskGone, TaskNotFound
+from asyncpoll.client.documents import Unreadable
+from asyncpoll.client.errors import StaleResponseError
 from asyncpoll.client.exchange import Request
-from asyncpoll.contract import Problem
-
-# The server's own bound.
-MOST_TASKS_AT_ONCE = 100
-# With more tasks than fit into one request, each hundred is held in turn, so that the others are not late by a hold.
-TURN_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +80,14 @@ class Question(Protocol):
         ...
 
 
-class Once:
-    """A question that its first answer settles."""
+class OfOne:
+    """What questions about one thing have in common. They are held."""
 
-    waits = holds = False
-    ours = True
+    waits = holds = ours = True
 
-    def __init__(
-        self, request: Request, about: str, read: Callable[[Mapping[str, Any]], Any] = read_answer
-    ) -> None:
+    def __init__(self, about: str) -> None:
         self.about = about
         self.last: Any = None
-        self._request = request
-        self._read = read
 
     @property
     def unfinished(self) -> tuple[str, ...]:
@@ -107,8 +95,21 @@ class Once:
         return (self.about,)
 
     def longest_hold(self) -> float | None:
-        """It does not hold."""
+        """As long as the policy allows."""
         return None
+
+
+class Once(OfOne):
+    """A question that its first answer settles."""
+
+    waits = holds = False
+
+    def __init__(
+        self, request: Request, about: str, read: Callable[[Mapping[str, Any]], Any] = read_answer
+    ) -> None:
+        super().__init__(about)
+        self._request = request
+        self._read = read
 
     def request(self, hold: float, buster: str | None) -> Request:
         """The same each time."""
@@ -119,24 +120,12 @@ class Once:
         return Heard(done=True, value=self._read(document))
 
 
-class UntilOver:
+class UntilOver(OfOne):
     """Follows one task to its end. News are the answers that told something new."""
 
-    waits = holds = ours = True
-
     def __init__(self, task_id: str, version: int = 0) -> None:
-        self.about = task_id
-        self.last: Answer | None = None
+        super().__init__(task_id)
         self._version = version
-
-    @property
-    def unfinished(self) -> tuple[str, ...]:
-        """The task."""
-        return (self.about,)
-
-    def longest_hold(self) -> float | None:
-        """As long as the policy allows."""
-        return None
 
     def request(self, hold: float, buster: str | None) -> Request:
         """A long poll from the version known."""
@@ -161,24 +150,12 @@ class UntilOver:
         )
 
 
-class EveryMilestone:
+class EveryMilestone(OfOne):
     """Follows one task's history. News are its milestones."""
 
-    waits = holds = ours = True
-
     def __init__(self, task_id: str, after: int = 0) -> None:
-        self.about = task_id
-        self.last: Answer | None = None
+        super().__init__(task_id)
         self._after = after
-
-    @property
-    def unfinished(self) -> tuple[str, ...]:
-        """The task."""
-        return (self.about,)
-
-    def longest_hold(self) -> float | None:
-        """As long as the policy allows."""
-        return None
 
     def request(self, hold: float, buster: str | None) -> Request:
         """What happened since the last milestone told."""
@@ -207,115 +184,13 @@ class EveryMilestone:
         )
 
 
-class Many:
-    """Waits for many tasks. News are the answers of those that are over, as they end."""
-
-    waits = holds = ours = True
-
-    def __init__(
-        self, task_ids: Iterable[object], *, enough: int | None = None, linger_ms: int = 0
-    ) -> None:
-        self._versions = dict.fromkeys((canonical(task_id) for task_id in task_ids), 0)
-        self._given = tuple(self._versions)
-        self.about = ", ".join(list(self._versions)[:3]) or "no task"
-        self.last: Answer | None = None
-        self.problems: dict[str, Refused] = {}
-        self._enough = len(self._versions) if enough is None else enough
-        self._over = 0
-        self._linger_ms = linger_ms
-        self._asked: tuple[str, ...] = ()
-
-    @property
-    def unfinished(self) -> tuple[str, ...]:
-        """Those that are still waited for."""
-        return tuple(self._versions)
-
-    def longest_hold(self) -> float | None:
-        """Short turns while there are more than one request can ask for."""
-        return TURN_SECONDS if len(self._versions) > MOST_TASKS_AT_ONCE else None
-
-    def request(self, hold: float, buster: str | None) -> Request:
-        """The hundred whose turn it is; they go to the end of the queue."""
-        self._asked = tuple(self._versions)[:MOST_TASKS_AT_ONCE]
-        asked = tuple(("task", f"{one}:{self._versions[one]}") for one in self._asked)
-        linger = (("linger_ms", str(self._linger_ms)),) if self._linger_ms else ()
-        query = (*asked, *linger, *holding(hold, buster))
-        return Request("wait_many", "GET", "tasks/long_poll", query)
-
-    def heard(self, document: Mapping[str, Any], body: bytes) -> Heard:
-        """Those that moved; one that can't be answered is set aside."""
-        answers = [read_answer(one) for one in objects(document, "tasks")]
-        fresh = [answer for answer in answers if self._is_new(answer)]
-        for answer in fresh:
-            self._take(answer)
-        for problem in objects(document, "problems"):
-            self._set_aside(problem)
-        for task_id in self._asked:
-            if task_id in self._versions:
-                self._versions[task_id] = self._versions.pop(task_id)
-        return Heard(
-            tuple(answer for answer in fresh if answer.is_terminal),
-            self._over >= self._enough or not self._versions,
-            None,
-            (milliseconds(document, "recommended_client_backoff_ms") or 0.0) / 1000,
-            bool(fresh),
-            next(filter(None, map(stalled, fresh)), None),
-        )
-
-    def raise_problem(self) -> None:
-        """Raise the first of the problems, if there are any."""
-        for error in self.problems.values():
-            raise error
-
-    def in_order(self, answers: Iterable[Any]) -> list[Answer]:
-        """The answers in the order in which the tasks were given. Raises the first problem."""
-        self.raise_problem()
-        of = {canonical(answer.task_id): answer for answer in answers}
-        return [of[task_id] for task_id in self._given]
-
-    def first(self, answer: Answer | None) -> Answer:
-        """The answer there is. Raises the first problem, or Misused if there was no task."""
-        if answer is None:
-            self.raise_problem()
-            raise Misused("There is no task to wait for; give one id or more.")
-        return answer
-
-    def _is_new(self, answer: Answer) -> bool:
-        known = self._versions.get(canonical(answer.task_id))
-        return known is not None and (answer.version > known or answer.reset)
-
-    def _take(self, answer: Answer) -> None:
-        self.last = answer
-        if answer.is_terminal:
-            del self._versions[answer.task_id]
-            self._over += 1
-        else:
-            self._versions[answer.task_id] = answer.version
-
-    def _set_aside(self, problem: Mapping[str, Any]) -> None:
-        """A problem that passes, such as a database away, leaves the task among the others."""
-        task_id = str(problem.get("task", "")).partition(":")[0]
-        status = problem.get("status")
-        if task_id in self._versions and isinstance(status, int) and 400 <= status < 500:
-            del self._versions[task_id]
-            self.problems[task_id] = refusal(status, problem, f"task {task_id}")
-
-
-class Inbox:
+class Inbox(OfOne):
     """Waits until there is something in the inbox, once."""
 
-    waits = holds = ours = True
-    about = "inbox"
-
     def __init__(self, hold: float, read: Callable[[Mapping[str, Any]], Any]) -> None:
-        self.last: Any = None
+        super().__init__("inbox")
         self._hold = hold
         self._read = read
-
-    @property
-    def unfinished(self) -> tuple[str, ...]:
-        """The inbox."""
-        return (self.about,)
 
     def longest_hold(self) -> float | None:
         """As long as the caller wants."""
@@ -341,24 +216,6 @@ def about_task(answer: Answer, task_id: str) -> Answer:
     if canonical(answer.task_id) != task_id:
         raise Unreadable(f"it is about task {answer.task_id}, not {task_id}")
     return answer
-
-
-def objects(document: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """The objects in a list; none if there is no such list."""
-    found = document.get(name)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-
-
-def refusal(status: int, problem: Mapping[str, Any], what: str) -> Refused:
-    """The error for a problem document that says no for good."""
-    kind = problem.get("type")
-    detail = problem.get("detail") or problem.get("title") or "no reason was given"
-    message = f"{what}: {status}, {detail}"
-    if kind == Problem.TASK_NOT_FOUND:
-        return TaskNotFound(message, status, problem)
-    if kind == Problem.TASK_GONE or status == 410:
-        return TaskGone(message, status, problem)
-    return Refused(message, status, problem)
 
 
 def stalled(answer: Answer) -> StaleResponseError | None:

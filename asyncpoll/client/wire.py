@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import httpx
 
+from asyncpoll.client.deadline import limit
 from asyncpoll.client.exchange import Ask, Failure, FailureKind, Reply
 from asyncpoll.client.policy import PollPolicy
 
@@ -50,16 +51,20 @@ class Exchange:
 
     def trace(self, name: str, info: Mapping[str, Any]) -> None:
         """What httpcore tells of each step."""
+        limit(name, info)
+        self._note(name)
+
+    async def atrace(self, name: str, info: Mapping[str, Any]) -> None:
+        """The same for asynchronous transports, which have a way to bound the whole."""
+        self._note(name)
+
+    def _note(self, name: str) -> None:
         if name.startswith("connection.connect"):
             self._connected = True
         elif name.endswith(".send_request_headers.started"):
             self._left, self._sent = True, time.monotonic()
         elif name.endswith(".receive_response_headers.complete"):
             self._answered = True
-
-    async def atrace(self, name: str, info: Mapping[str, Any]) -> None:
-        """The same for asynchronous transports."""
-        self.trace(name, info)
 
     def add(self, chunk: bytes) -> None:
         """A part of the body. Raises TooLarge, and ReadTimeout once the whole takes too long."""
@@ -86,6 +91,8 @@ class Exchange:
     def _kind(self, error: Exception) -> FailureKind:
         if isinstance(error, TooLarge):
             return FailureKind.TOO_LARGE
+        if _untrusted(error):
+            return FailureKind.UNTRUSTED
         if isinstance(error, _UNCONNECTED):
             return FailureKind.UNCONNECTED
         if isinstance(error, httpx.TimeoutException | TimeoutError):
@@ -101,3 +108,11 @@ class Exchange:
 
     def _seconds(self) -> float:
         return time.monotonic() - self._sent
+
+
+def _untrusted(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

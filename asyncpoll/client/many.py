@@ -1,0 +1,112 @@
+"""One question about many tasks: the many-task wait, a hundred at a time over one connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from asyncpoll.client.answer import Answer, canonical, read_answer
+from asyncpoll.client.documents import milliseconds, objects
+from asyncpoll.client.errors import Misused, Refused
+from asyncpoll.client.exchange import Request
+from asyncpoll.client.questions import Heard, holding, stalled
+from asyncpoll.client.troubles import refusal
+
+# The server's own bound.
+MOST_TASKS_AT_ONCE: Final = 100
+# With more tasks than fit into one request, each hundred is held in turn, so that the others are not late by a hold.
+TURN_SECONDS: Final = 2.0
+
+
+class Many:
+    """Waits for many tasks. News are the answers of those that are over, as they end."""
+
+    waits = holds = ours = True
+
+    def __init__(
+        self, task_ids: Iterable[object], *, enough: int | None = None, linger_ms: int = 0
+    ) -> None:
+        self._versions = dict.fromkeys((canonical(task_id) for task_id in task_ids), 0)
+        self._given = tuple(self._versions)
+        self.about = ", ".join(list(self._versions)[:3]) or "no task"
+        self.last: Answer | None = None
+        self.problems: dict[str, Refused] = {}
+        self._enough = len(self._versions) if enough is None else enough
+        self._over = 0
+        self._linger_ms = linger_ms
+        self._asked: tuple[str, ...] = ()
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """Those that are still waited for."""
+        return tuple(self._versions)
+
+    def longest_hold(self) -> float | None:
+        """Short turns while there are more than one request can ask for."""
+        return TURN_SECONDS if len(self._versions) > MOST_TASKS_AT_ONCE else None
+
+    def request(self, hold: float, buster: str | None) -> Request:
+        """The hundred whose turn it is; they go to the end of the queue."""
+        self._asked = tuple(self._versions)[:MOST_TASKS_AT_ONCE]
+        asked = tuple(("task", f"{one}:{self._versions[one]}") for one in self._asked)
+        linger = (("linger_ms", str(self._linger_ms)),) if self._linger_ms else ()
+        query = (*asked, *linger, *holding(hold, buster))
+        return Request("wait_many", "GET", "tasks/long_poll", query)
+
+    def heard(self, document: Mapping[str, Any], body: bytes) -> Heard:
+        """Those that moved; one that can't be answered is set aside."""
+        answers = [read_answer(one) for one in objects(document, "tasks")]
+        fresh = [answer for answer in answers if self._is_new(answer)]
+        for answer in fresh:
+            self._take(answer)
+        for problem in objects(document, "problems"):
+            self._set_aside(problem)
+        for task_id in self._asked:
+            if task_id in self._versions:
+                self._versions[task_id] = self._versions.pop(task_id)
+        return Heard(
+            tuple(answer for answer in fresh if answer.is_terminal),
+            self._over >= self._enough or not self._versions,
+            None,
+            (milliseconds(document, "recommended_client_backoff_ms") or 0.0) / 1000,
+            bool(fresh),
+            next(filter(None, map(stalled, fresh)), None),
+        )
+
+    def raise_problem(self) -> None:
+        """Raise the first of the problems, if there are any."""
+        for error in self.problems.values():
+            raise error
+
+    def in_order(self, answers: Iterable[Any]) -> list[Answer]:
+        """The answers in the order in which the tasks were given. Raises the first problem."""
+        self.raise_problem()
+        of = {canonical(answer.task_id): answer for answer in answers}
+        return [of[task_id] for task_id in self._given]
+
+    def first(self, answer: Answer | None) -> Answer:
+        """The answer there is. Raises the first problem, or Misused if there was no task."""
+        if answer is None:
+            self.raise_problem()
+            raise Misused("There is no task to wait for; give one id or more.")
+        return answer
+
+    def _is_new(self, answer: Answer) -> bool:
+        known = self._versions.get(canonical(answer.task_id))
+        return known is not None and (answer.version > known or answer.reset)
+
+    def _take(self, answer: Answer) -> None:
+        self.last = answer
+        if answer.is_terminal:
+            del self._versions[answer.task_id]
+            self._over += 1
+        else:
+            self._versions[answer.task_id] = answer.version
+
+    def _set_aside(self, problem: Mapping[str, Any]) -> None:
+        """A problem that passes, such as a database away, leaves the task among the others."""
+        task_id = str(problem.get("task", "")).partition(":")[0]
+        status = problem.get("status")
+        if task_id in self._versions and isinstance(status, int) and 400 <= status < 500:
+            del self._versions[task_id]
+            self.problems[task_id] = refusal(status, problem, f"task {task_id}")
