@@ -8,6 +8,7 @@ from uuid import UUID
 
 import psycopg
 
+from tasks_app import conf
 from tasks_app.events import emit
 from tasks_app.store.call import Call
 from tasks_app.store.pool import Pool
@@ -20,7 +21,11 @@ _MOST = 2_000_000_000
 
 def quarantine() -> Call[dict[UUID, str]]:
     """End the tasks whose version or attempt is at the end of its column; gives them with the reason."""
-    return Call("quarantine", {"most": _MOST}, lambda rows: {row[0]: row[1] for row in rows})
+    return Call(
+        "quarantine",
+        {"most": _MOST, "limited": conf.current().limits_running},
+        lambda rows: {row[0]: row[1] for row in rows},
+    )
 
 
 async def despite_unfit(pool: Pool, work: Callable[[], Awaitable[T]]) -> T:

@@ -11,6 +11,7 @@ from uuid import UUID
 import orjson
 
 from asyncpoll.contract import Status
+from tasks_app import conf
 from tasks_app.limits import HEAD_START_SECONDS
 from tasks_app.store.call import Call, Rows
 from tasks_app.store.rows import (
@@ -90,6 +91,7 @@ def give_back(worker: UUID, known: Sequence[tuple[UUID, int]]) -> Call[list[Comm
             "worker": worker,
             "ids": [task_id for task_id, _ in known],
             "attempts": [attempt for _, attempt in known],
+            "limited": conf.current().limits_running,
         },
         committed,
     )
@@ -106,6 +108,7 @@ def rescue(
             "retry_base": retry_base_seconds,
             "retry_max": retry_max_seconds,
             "head_start": HEAD_START_SECONDS,
+            "limited": conf.current().limits_running,
         },
         committed,
     )
@@ -155,6 +158,7 @@ def step(
             "result": result,
             "error_type": error_type,
             "error_message": error_message,
+            "limited": conf.current().limits_running,
         },
         lambda rows: rows[0][0] if rows else None,
     )
@@ -177,7 +181,7 @@ def notify(queues: Sequence[str], due: datetime | None = None) -> Call[None]:
 
 def delete(ids: Sequence[UUID]) -> Call[list[UUID]]:
     """Delete tasks with their history and step records; gives those that existed."""
-    return Call("delete", {"ids": list(ids)}, _ids)
+    return Call("delete", {"ids": list(ids), "limited": conf.current().limits_running}, _ids)
 
 
 def ping() -> Call[None]:

@@ -13,7 +13,7 @@ from tasks_app.loops import Loop
 from tasks_app.store import identify, new_epoch
 from tasks_app.store.pool import execute
 from tasks_app.wakeup import due
-from tasks_app.wakeup.message import Message, group_of
+from tasks_app.wakeup.message import ANYWHERE, Message, group_of
 
 CHANGED_CHANNEL = "asyncpoll_changed"
 WORK_CHANNEL = "asyncpoll_work"
@@ -76,8 +76,8 @@ class Bridge(Loop):
     def _heard_of_work(self, payload: str) -> None:
         verb, _, rest = payload.partition(":")
         # Dropped beyond its bound: held claims look for themselves once a second.
-        if verb == "queue" and len(self._offered) < _MOST_QUEUES:
-            self._offered.add(rest)
+        if verb in ("queue", "room") and len(self._offered) < _MOST_QUEUES:
+            self._offered.add(rest if verb == "queue" else ANYWHERE)
             self.wake()
         elif verb == "due":
             due.heard(rest)

@@ -12,7 +12,7 @@ from uuid import UUID
 from tasks_app.events import emit
 from tasks_app.store import Snapshot
 from tasks_app.wakeup.bundle import Bundle
-from tasks_app.wakeup.message import Message, hints, token_hints
+from tasks_app.wakeup.message import ANYWHERE, Message, hints, token_hints
 from tasks_app.wakeup.offers import Offers
 from tasks_app.wakeup.reader import Cause, Reader, Rows
 from tasks_app.wakeup.topic import Topic, Waiter, Wake, Watcher
@@ -114,7 +114,10 @@ class Hub:
         for token_id in token_hints(message.hints):
             self.forget_token(token_id)
         for queue in message.queues:
-            self.offers.offer(queue)
+            if queue == ANYWHERE:
+                self.offers.offer_all()
+            else:
+                self.offers.offer(queue)
         self._turn(turn)
 
     def check_silence(self) -> None:

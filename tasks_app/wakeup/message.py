@@ -10,6 +10,8 @@ from uuid import UUID
 # 32 hexadecimal digits, a colon and a version. An exception for each comma of a flood would freeze the process.
 _SHORTEST_HINT = 34
 _TYPE = "asyncpoll.wakeup"
+ANYWHERE = ""
+"""Stands for every queue where names of queues do: none has an empty name."""
 _TOKEN = "token:"  # noqa: S105 - the word before an id
 
 

@@ -217,3 +217,19 @@ async def test_offers_of_work_reach_whoever_waits_for_that_queue(world):
     await world.layer.group_send(GROUP, layer.sent[0])
     assert await waiting is Wake.OFFER
     world.hub.offers.leave(claimant)
+
+
+async def test_room_anywhere_is_an_offer_to_every_queue(world):
+    """A limit of running tasks may have held back any of them."""
+    layer = BrokenLayer()
+    bridge = Bridge(layer)
+    bridge._epoch = 1
+    bridge.heard(WORK_CHANNEL, "room:")
+    await bridge.step()
+    claimants = [world.hub.offers.join(queue) for queue in ("mail", "pdf")]
+    waits = [asyncio.create_task(claimant.woken(20.0)) for claimant in claimants]
+    await asyncio.sleep(0)
+    await world.layer.group_send(GROUP, layer.sent[0])
+    assert await asyncio.gather(*waits) == [Wake.OFFER, Wake.OFFER]
+    for claimant in claimants:
+        world.hub.offers.leave(claimant)

@@ -31,8 +31,10 @@ told AS MATERIALIZED (
         SELECT replace(id::text, '-', '') || ':' || version AS hint, row_number() OVER () / 150 AS chunk FROM given
     ) AS hints GROUP BY chunk
 ),
--- One that is cancelled has made room for another, where limits hold tasks back.
 offered AS MATERIALIZED (
-    SELECT pg_notify('asyncpoll_work', 'queue:' || queue) FROM (SELECT DISTINCT queue FROM given) AS q
+    SELECT pg_notify('asyncpoll_work', 'queue:' || queue) FROM (SELECT DISTINCT queue FROM given WHERE ready) AS q
+    UNION ALL
+    -- Where limits hold tasks back, one that no longer runs has made room for another.
+    SELECT pg_notify('asyncpoll_work', 'room:') WHERE %(limited)s AND EXISTS (SELECT FROM given)
 )
 SELECT id, status, version, (SELECT count(*) FROM told) + (SELECT count(*) FROM offered) FROM given

@@ -35,5 +35,9 @@ history AS (
 ),
 told AS MATERIALIZED (
     SELECT pg_notify('asyncpoll_changed', replace(id::text, '-', '') || ':' || version) FROM ended
+),
+-- Where limits hold tasks back, one that no longer runs has made room for another.
+offered AS MATERIALIZED (
+    SELECT pg_notify('asyncpoll_work', 'room:') WHERE %(limited)s AND EXISTS (SELECT FROM ended)
 )
-SELECT id, error_message, (SELECT count(*) FROM told) FROM ended
+SELECT id, error_message, (SELECT count(*) FROM told) + (SELECT count(*) FROM offered) FROM ended

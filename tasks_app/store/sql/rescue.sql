@@ -52,5 +52,9 @@ told AS MATERIALIZED (
     SELECT pg_notify('asyncpoll_changed', string_agg(hint, ',')) FROM (
         SELECT replace(id::text, '-', '') || ':' || version AS hint, row_number() OVER () / 150 AS chunk FROM rescued
     ) AS hints GROUP BY chunk
+),
+-- Where limits hold tasks back, one that no longer runs has made room for another.
+offered AS MATERIALIZED (
+    SELECT pg_notify('asyncpoll_work', 'room:') WHERE %(limited)s AND EXISTS (SELECT FROM rescued)
 )
-SELECT id, status, version, (SELECT count(*) FROM told) FROM rescued
+SELECT id, status, version, (SELECT count(*) FROM told) + (SELECT count(*) FROM offered) FROM rescued

@@ -23,7 +23,7 @@ changed AS (
         finished_at = CASE WHEN %(status)s::text <> 'RUNNING' THEN now.at END
     FROM target, now
     WHERE t.id = target.id
-    RETURNING t.id, t.version, t.attempt, t.progress, t.message, now.at
+    RETURNING t.id, t.status, t.version, t.attempt, t.progress, t.message, now.at
 ),
 history AS (
     INSERT INTO tasks_app_taskevent (task_id, version, kind, at, attempt, progress, message, data)
@@ -35,5 +35,9 @@ history AS (
 ),
 told AS MATERIALIZED (
     SELECT pg_notify('asyncpoll_changed', replace(id::text, '-', '') || ':' || version) FROM changed
+),
+-- Where limits hold tasks back, one that no longer runs has made room for another.
+offered AS MATERIALIZED (
+    SELECT pg_notify('asyncpoll_work', 'room:') WHERE %(limited)s AND EXISTS (SELECT FROM changed WHERE status <> 'RUNNING')
 )
-SELECT version, (SELECT count(*) FROM told) FROM changed
+SELECT version, (SELECT count(*) FROM told) + (SELECT count(*) FROM offered) FROM changed
