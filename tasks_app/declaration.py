@@ -147,6 +147,15 @@ class Task(Generic[P, R]):
     def prepare(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewTask:
         """The row that a call would be. Raises InvalidArguments or NotJson."""
         self.check(args, kwargs)
+        return self._row(args, kwargs)
+
+    def prepare_json(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewTask:
+        """The same for JSON from outside, which is checked more closely, and once."""
+        new = self._row(args, kwargs)
+        self.check_json(args, kwargs)
+        return new
+
+    def _row(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewTask:
         limit = conf.current().MAX_BODY_BYTES
         return NewTask(
             id=new_task_id(),

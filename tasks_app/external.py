@@ -5,23 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
-from jsonschema.exceptions import SchemaError, best_match
 from jsonschema.protocols import Validator
-from jsonschema.validators import Draft202012Validator, validator_for
-from referencing import Registry
-from referencing.exceptions import Unresolvable
 
 from tasks_app import catalogue, queues
 from tasks_app.declaration import Task
 from tasks_app.errors import InvalidArguments, InvalidTask
+from tasks_app.jsonschemas import make_validator, validate
 from tasks_app.retries import Backoff
 from tasks_app.store.jsontext import to_json
-
-_MOST_ERRORS = 20
-_MESSAGE_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,19 +44,18 @@ class ExternalTask(Task[..., Any]):
 
     def check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Raise InvalidArguments unless the keyword arguments fit the schema, or NotJson where they are not JSON."""
+        if self.validator is not None:
+            self.check_json(args, json.loads(to_json(dict(kwargs), f"{self.name}: kwargs")))
+
+    def check_json(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """The same for what is JSON already, which is what a schema speaks of."""
         if self.validator is None:
             return
         if args:
             raise InvalidArguments(
                 f"{self.name} takes keyword arguments only, as its schema describes them; name each argument."
             )
-        _validate(
-            self.name, self.validator, json.loads(to_json(dict(kwargs), f"{self.name}: kwargs"))
-        )
-
-    def check_json(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """The same: a schema speaks of JSON to begin with."""
-        self.check(args, kwargs)
+        validate(self.name, self.validator, kwargs)
 
 
 def external_task(
@@ -91,7 +83,7 @@ def external_task(
         backoff=backoff,
         timeout=timeout,
         expose=expose,
-        validator=None if schema is None else _validator(name, schema),
+        validator=None if schema is None else make_validator(name, schema),
     )
     catalogue.register(declared)
     queues.reserve(queue, f"task {name!r}")
@@ -102,34 +94,3 @@ def _not_here(*args: Any, **kwargs: Any) -> Any:
     raise InvalidTask(
         "An external task has no function here; enqueue it, and let an executor claim it over HTTP."
     )
-
-
-def _validator(name: str, schema: Mapping[str, Any]) -> Validator:
-    kind = validator_for(dict(schema), default=Draft202012Validator)
-    try:
-        kind.check_schema(schema)
-    except SchemaError as error:
-        raise InvalidTask(
-            f"Task {name!r}: its schema is no JSON Schema: {error.message} at {error.json_path}."
-        ) from None
-    # A registry of its own, since the default one fetches what a $ref names from the network.
-    return kind(dict(schema), registry=Registry())
-
-
-def _validate(name: str, validator: Validator, arguments: Any) -> None:
-    try:
-        # Of the first errors only: half a million wrong numbers have as many, and finding them takes seconds.
-        error = best_match(islice(validator.iter_errors(arguments), _MOST_ERRORS))
-    except Unresolvable as unresolvable:
-        raise InvalidArguments(
-            f"{name}: its schema refers to {unresolvable.ref!r}, which is not in it; put it under $defs."
-        ) from None
-    except RecursionError:
-        raise InvalidArguments(
-            f"{name}: its arguments are nested too deeply to be checked; nest them a few hundred levels at most."
-        ) from None
-    if error is not None:
-        where = "in" if error.json_path == "$" else f"at {error.json_path} of"
-        raise InvalidArguments(
-            f"{name}: {error.message[:_MESSAGE_CHARACTERS]} {where} its arguments."
-        )

@@ -13,6 +13,8 @@ from pydantic.errors import PydanticUserError
 
 from tasks_app.errors import InvalidArguments
 
+_MOST_ERRORS = 1_000
+
 
 def check_names(
     name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -56,9 +58,16 @@ def check_types(name: str, func: Callable[..., Any], arguments: Mapping[str, Any
         try:
             adapter.validate_json(json.dumps(value), strict=True)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(str(part) for part in (parameter, *first["loc"]))
-            raise InvalidArguments(f"{name}: {where} is {_short(value)}. {first['msg']}.") from None
+            raise InvalidArguments(f"{name}: {_first(parameter, value, error)}.") from None
+
+
+def _first(parameter: str, value: Any, error: ValidationError) -> str:
+    """What is wrong, and where. Pydantic lists all errors or none, and half a million take a second to list."""
+    if error.error_count() > _MOST_ERRORS:
+        return f"{parameter} is {_short(value)}, with {error.error_count():,} values in it that do not fit"
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in (parameter, *first["loc"]))
+    return f"{where} is {_short(value)}. {first['msg']}"
 
 
 @lru_cache(maxsize=1024)

@@ -29,6 +29,8 @@ from tasks_app.store import Snapshot, cancel, read, read_results
 from tasks_app.store.pool import loop_pool
 
 _logger = logging.getLogger("django.request")
+# Of a body; the largest kind there is has 9.
+_MOST_MEMBERS = 50
 
 
 class CheckedJson(Parser):
@@ -63,11 +65,21 @@ def check_body(request: HttpRequest) -> None:
     try:
         # Not orjson, which makes a float of an integer that needs more than 64 bits.
         text = request.body.decode()
-        request.json_body = json.loads(text, parse_constant=_refuse)  # type: ignore[attr-defined]
+        body = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise ProblemRaised(
             problem(Problem.INVALID_BODY, 400, f"The body is not JSON: {error}.")
         ) from None
+    if isinstance(body, dict) and len(body) > _MOST_MEMBERS:
+        # Each that is unknown would be an error of its own, and listing them all takes seconds.
+        raise ProblemRaised(
+            problem(
+                Problem.INVALID_BODY,
+                422,
+                f"The body has {len(body):,} members; there are none so many to send.",
+            )
+        )
+    request.json_body = body  # type: ignore[attr-defined]
 
 
 class Needs:
@@ -100,7 +112,8 @@ async def submit(request: HttpRequest, submission: Submission) -> HttpResponse:
     """Store a task. 202 with its Location; 200 where it is over already, or an idempotency key has made it before."""
     identity: Identity = request.auth  # type: ignore[attr-defined]
     owner = identity.owner or ""
-    new, key = prepare(submission, owner), read_key(request, owner)
+    key = read_key(request, owner)
+    new = await prepare(submission, owner, len(request.body))
     preferred = preferred_wait(request)
     made = await submit_task(new, key, preferred or 0.0)
     headers: dict[str, str] = {"Location": f"{request.path.rstrip('/')}/{made.row.id}"}

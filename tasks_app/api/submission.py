@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.utils import timezone
@@ -11,6 +12,7 @@ from ninja import Schema
 from pydantic import AwareDatetime, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
 from tasks_app import catalogue
+from tasks_app.api.beside import LARGE_BYTES, beside_the_loop
 from tasks_app.api.numbers import WholeNumber
 from tasks_app.declaration import Task
 from tasks_app.errors import OutOfBounds, UnknownTask
@@ -36,14 +38,19 @@ class Submission(Schema):
     timeout_seconds: StrictFloat | StrictInt | None = None
 
 
-def prepare(asked: Submission, owner: str) -> NewTask:
-    """The row that a submission asks for. Raises UnknownTask, InvalidArguments, NotJson or OutOfBounds."""
+async def prepare(asked: Submission, owner: str, size: int) -> NewTask:
+    """The row that a submission of `size` bytes asks for. Raises UnknownTask, InvalidArguments, NotJson or OutOfBounds."""
     declared = _exposed(asked.task)
     _check_bounds(asked, declared)
-    new = declared.using(owner=owner, queue=asked.queue or declared.queue).prepare(
-        asked.args, asked.kwargs
-    )
-    declared.check_json(asked.args, asked.kwargs)
+    bound = declared.using(owner=owner, queue=asked.queue or declared.queue)
+    # What it takes to check a schema is a matter of the schema more than of the size.
+    if declared.is_external or size > LARGE_BYTES:
+        return await beside_the_loop(partial(_prepare, asked, bound))
+    return _prepare(asked, bound)
+
+
+def _prepare(asked: Submission, declared: Task[Any, Any]) -> NewTask:
+    new = declared.prepare_json(asked.args, asked.kwargs)
     return replace(
         new,
         priority=declared.priority if asked.priority is None else asked.priority,

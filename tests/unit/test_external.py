@@ -87,7 +87,7 @@ def test_arguments_nested_too_deeply_to_be_checked_are_refused():
 def test_only_the_first_of_many_wrong_values_are_looked_at(monkeypatch):
     """Whoever sends half a million of them must not stop everybody else for seconds."""
     looked_at = []
-    monkeypatch.setattr("tasks_app.external.best_match", lambda errors: looked_at.extend(errors))
+    monkeypatch.setattr("tasks_app.jsonschemas.best_match", lambda errors: looked_at.extend(errors))
     schema = {"type": "object", "properties": {"pages": {"items": {"type": "string"}}}}
     external_task("test.wrong", schema, "q").prepare([], {"pages": [1] * 1_000})
     assert len(looked_at) == 20

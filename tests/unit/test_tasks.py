@@ -145,3 +145,16 @@ def test_there_is_no_current_task_outside_one():
     """With the remedy."""
     with pytest.raises(NoCurrentTask, match="call it from code that a worker runs"):
         current_task()
+
+
+def test_of_very_many_wrong_values_none_is_listed() -> None:
+    """Listing half a million takes a second, in which nobody is answered."""
+
+    def total(numbers: list[int]) -> int:
+        return sum(numbers)
+
+    declared = task(name="t.total")(total)
+    with pytest.raises(InvalidArguments, match=r"numbers\.1 is \[1, 'x'\]"):
+        declared.prepare_json([[1, "x"]], {})
+    with pytest.raises(InvalidArguments, match="with 2,000 values in it that do not fit"):
+        declared.prepare_json([], {"numbers": ["x"] * 2_000})

@@ -1,0 +1,82 @@
+"""Arguments are checked against a schema within bounds, whatever the schema and whoever sent them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tasks_app import jsonschemas
+from tasks_app.errors import InvalidArguments
+from tasks_app.jsonschemas import make_validator, validate
+
+
+def check(schema: dict[str, Any], arguments: Any) -> None:
+    validate("sample", make_validator("sample", schema), arguments)
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+# Each level of the arguments is looked at twice, and so is each below it.
+DOUBLING = {
+    "anyOf": [
+        {"type": "array", "items": {"$ref": "#"}},
+        {"type": "array", "items": {"$ref": "#"}, "maxItems": 9},
+        {"type": "string"},
+    ]
+}
+
+
+def test_alternatives_within_alternatives_are_given_up(monkeypatch: Any) -> None:
+    """Sixty levels would take longer than anybody lives."""
+    monkeypatch.setattr(jsonschemas, "MOST_SECONDS", 0.2)
+    with pytest.raises(InvalidArguments, match=r"took more than 0.2 s; send less, or nest it less"):
+        check(DOUBLING, nested(60))
+    with pytest.raises(InvalidArguments, match="not valid under any of the given schemas"):
+        check(DOUBLING, nested(3))
+
+
+def test_what_is_unique_is_found_without_comparing_each_with_each() -> None:
+    """Two hundred million comparisons, where the values can't be sorted."""
+    values = [[number] if number % 2 else {"a": number} for number in range(20_000)]
+    check({"items": True, "uniqueItems": True}, values)
+    with pytest.raises(InvalidArguments, match="is there more than once"):
+        check({"uniqueItems": True}, [*values, {"a": 2}])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_equal"),
+    [
+        (1, 1.0, True), (1, True, False), (0, False, False), ("1", 1, False), (None, False, False), (1.5, 1.5, True),
+        ([1], [1.0], True), ([1], [True], False), ({"a": 1, "b": [2]}, {"b": [2.0], "a": 1}, True),
+        ({"a": 1}, {"a": True}, False), ([], {}, False), ({"a": 1}, [["a", 1]], False), (10**40, 10**40, True),
+        ("a", "b", False), (["int", "1"], 1, False), (-0.0, 0, True), (float("inf"), 1.0, False),
+    ],
+)  # fmt: skip
+def test_equal_is_what_json_schema_says(one: Any, other: Any, are_equal: bool) -> None:
+    """Numbers by their value; true is not 1."""
+    if are_equal:
+        with pytest.raises(InvalidArguments, match="more than once"):
+            check({"uniqueItems": True}, [one, other])
+    else:
+        check({"uniqueItems": True}, [one, other])
+
+
+def test_numbers_that_collide_as_hashes_do_not_collide_here() -> None:
+    """Every multiple of 2^61 - 1 has the hash 0, in every process."""
+    check({"uniqueItems": True}, [number * (2**61 - 1) for number in range(20_000)])
+
+
+def test_a_pattern_is_not_tried_on_what_is_too_long_anyway() -> None:
+    """This one would match for longer than anybody lives, in one call that nothing ends."""
+    schema = {"type": "string", "pattern": "^(a+)+$", "maxLength": 12}
+    with pytest.raises(InvalidArguments, match="is too long"):
+        check(schema, "a" * 100 + "!")
+    with pytest.raises(InvalidArguments, match="does not match"):
+        check(schema, "a" * 10 + "!")
+    check(schema, "a" * 12)
