@@ -126,26 +126,26 @@ export class PollError extends Error {
 }
 export class PollLifetimeExceeded extends PollError {}
 export class PollGaveUp extends PollError {}
-export class StaleResponse extends PollError {}
+export class StaleResponseError extends PollError {}
 export class RequestRefused extends PollError {
   readonly status: number;
   readonly problem: Readonly<Record<string, unknown>> | null;
 }
 
-// What decides, for tests and for whoever drives it otherwise ----------------------------------------------------------
+// What decides, for tests and for whoever drives it otherwise ---------------------------------------------------------
 
 export type Step = { readonly sleepMs: number; readonly giveUp?: Budget; readonly offline?: true };
 
 export class Gateway {
   longestHoldMs: number;
-  cut(ageMs: number, holdMs: number): void;
+  cut(ageMs: number, holdMs: number, now: number): void;
   lasted(ageMs: number): void;
   retry(now: number): number;
 }
 
 export class Pace {
   constructor(gateway: Gateway, rules?: Readonly<Required<Options>>, random?: () => number);
-  ask(leftMs: number): { readonly holdMs: number; readonly timeoutMs: number };
+  ask(leftMs: number): { readonly holdMs: number; readonly timeoutMs: number; readonly pastCaches: boolean };
   answered(came: {
     outcome: Outcome;
     news: boolean;
@@ -154,9 +154,10 @@ export class Pace {
     grantedMs: number;
     readTimeoutMs: number;
   }): Step;
-  refused(came: { retryAfterMs: number | null; now: number; leftMs: number }): Step;
+  refused(came: { status: number; retryAfterMs: number | null; now: number; leftMs: number }): Step;
   failed(came: { ageMs: number; holdMs: number; retryAfterMs: number | null; now: number; leftMs: number }): Step;
   offline(): Step;
+  isPassing(came: { status: number; problem: object | null }): boolean;
 }
 
 export class Wait {

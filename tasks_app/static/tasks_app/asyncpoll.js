@@ -53,7 +53,7 @@ export class PollLifetimeExceeded extends PollError {}
 export class PollGaveUp extends PollError {}
 
 /** Whoever ran the task has stopped its heartbeat, and `onStalled` is "raise". */
-export class StaleResponse extends PollError {}
+export class StaleResponseError extends PollError {}
 
 /** The server will not do it, however often it is asked: `status`, and `problem` where it sent such a document. */
 export class RequestRefused extends PollError {}
@@ -75,25 +75,25 @@ export class Gateway {
 
   /** No hold asked for is longer. */
   longestHoldMs = Infinity;
-  #cutAtMs = null;
+  #cut = null;
   #budgetFullAt = -Infinity;
 
-  /** A request that asked for `holdMs` died when it was `ageMs` old. The second time at that age, holds get shorter. */
-  cut(ageMs, holdMs) {
-    if (holdMs === 0 || ageMs < Gateway.#NO_HOLD_MS) return;
-    const before = this.#cutAtMs;
-    if (before === null || Math.abs(ageMs - before) > Gateway.#ABOUT * Math.max(ageMs, before)) {
-      this.#cutAtMs = ageMs;
-      return;
-    }
-    const shortest = Math.min(ageMs, before, holdMs);
-    this.longestHoldMs = Math.max(Gateway.#SHORTEST_HOLD_MS, Gateway.#SAFELY_BELOW * shortest);
-    this.#cutAtMs = null;
+  /**
+   * A request that asked for `holdMs` died when it was `ageMs` old. The second time at that age, holds get shorter.
+   * Those that were on their way when the first one died do not count: a server that goes down ends many at a time.
+   */
+  cut(ageMs, holdMs, now) {
+    const before = this.#cut;
+    if (holdMs === 0 || ageMs < Gateway.#NO_HOLD_MS || now - ageMs < before?.now) return;
+    this.#cut = { ageMs, now };
+    if (before === null || Math.abs(ageMs - before.ageMs) > Gateway.#ABOUT * Math.max(ageMs, before.ageMs)) return;
+    const safe = Gateway.#SAFELY_BELOW * Math.min(ageMs, before.ageMs, holdMs);
+    this.longestHoldMs = Math.max(Gateway.#SHORTEST_HOLD_MS, safe);
   }
 
   /** A request was answered when it was `ageMs` old: whatever was cut sooner was not cut for its age. */
   lasted(ageMs) {
-    if (this.#cutAtMs !== null && ageMs > this.#cutAtMs) this.#cutAtMs = null;
+    if (ageMs > this.#cut?.ageMs) this.#cut = null;
   }
 
   /** Take a retry out of the budget; how long it has to wait for its turn. */
@@ -106,6 +106,7 @@ export class Gateway {
 /** The rhythm of one line of requests. Told what came, it says how long to sleep, and which budget is spent. */
 export class Pace {
   static #BURST = 2;
+  static #TRAVEL_MS = 500; // the last hold ends so long before its wait, for its answer to arrive
   static #READ_MARGIN_MS = 10_000; // on top of the hold, until the server has said so itself
 
   #gateway;
@@ -115,6 +116,7 @@ export class Pace {
   #inARow = { errors: 0, refusals: 0, rollOvers: 0 };
   #instant = 0;
   #afterError = false;
+  #hadAnswer = false;
 
   constructor(gateway, rules = DEFAULTS, random = Math.random) {
     this.#gateway = gateway;
@@ -124,9 +126,15 @@ export class Pace {
 
   /** What to ask for when `leftMs` are left of the wait that ends first. The first after an error does not hold. */
   ask(leftMs) {
-    const longest = Math.min(this.#rules.holdSeconds * 1_000, this.#gateway.longestHoldMs, leftMs);
+    const { holdSeconds } = this.#rules;
+    const longest = Math.min(holdSeconds * 1_000, this.#gateway.longestHoldMs, leftMs - Pace.#TRAVEL_MS);
     const holdMs = this.#afterError ? 0 : Math.max(0, longest);
-    return { holdMs, timeoutMs: holdMs + this.#readMarginMs };
+    return { holdMs, timeoutMs: holdMs + this.#readMarginMs, pastCaches: this.#instant > 0 };
+  }
+
+  /** Is this an error page of something in between, where the server has answered before? */
+  isPassing({ status, problem }) {
+    return this.#hadAnswer && (status === 404 || status === 405) && typeof problem?.type !== "string";
   }
 
   /** An answer of ours. `news`: it taught something. A roll-over is no error, and waits as long as the server says. */
@@ -134,6 +142,7 @@ export class Pace {
     this.#gateway.lasted(ageMs);
     this.#readMarginMs = Math.max(0, readTimeoutMs - grantedMs);
     this.#afterError = false;
+    this.#hadAnswer = true;
     this.#inARow.errors = 0;
     if (outcome === "SHED") return this.#spend("refusals", backoffMs);
     this.#inARow.refusals = 0;
@@ -142,14 +151,16 @@ export class Pace {
     return { sleepMs: Math.max(backoffMs, this.#rules.gapMs - ageMs) };
   }
 
-  /** 429 or 503. */
-  refused({ retryAfterMs, now, leftMs }) {
+  /** 429 or 503. The former asks for longer holds, not for short ones. */
+  refused({ status, retryAfterMs, now, leftMs }) {
+    this.#afterError = status !== 429;
     return this.#tryAgain("refusals", retryAfterMs, now, leftMs);
   }
 
   /** A network error, another 5xx, or something that is no answer of ours. */
   failed({ ageMs, holdMs, retryAfterMs, now, leftMs }) {
-    this.#gateway.cut(ageMs, holdMs);
+    this.#afterError = true;
+    this.#gateway.cut(ageMs, holdMs, now);
     return this.#tryAgain("errors", retryAfterMs, now, leftMs);
   }
 
@@ -160,7 +171,6 @@ export class Pace {
   }
 
   #tryAgain(budget, retryAfterMs, now, leftMs) {
-    this.#afterError = true;
     const wanted = retryAfterMs === null ? this.#backoff(this.#inARow[budget]) : this.#jittered(retryAfterMs);
     const turn = this.#gateway.retry(now);
     return this.#spend(budget, Math.min(Math.max(wanted, turn), leftMs));
@@ -377,7 +387,7 @@ class Waiter {
   #stall(answer) {
     if (this.#onStalled === "raise") {
       const message = `Whoever ran the task ${answer.task_id} has stopped its heartbeat`;
-      return this.failWith(StaleResponse, message, { sentence: STOPPED });
+      return this.failWith(StaleResponseError, message, { sentence: STOPPED });
     }
     try {
       if (this.#onStalled !== "wait") this.#onStalled(answer);
@@ -438,10 +448,11 @@ class Line {
   async #ask() {
     const waiters = [...this.#waiters];
     const leftMs = Math.min(...waiters.map(({ wait }) => wait.deadline)) - now();
-    const { holdMs, timeoutMs } = this.#pace.ask(leftMs);
+    const { holdMs, timeoutMs, pastCaches } = this.#pace.ask(leftMs);
     for (const { wait } of waiters) wait.attempts += 1;
     [this.#call, this.#joined] = [new AbortController(), new AbortController()];
     const query = this.#query(waiters, holdMs);
+    if (pastCaches) query.set("_", randomKey()); // a parameter that the server ignores and a cache does not know
     const report = await this.#api.send("GET", "tasks/long_poll", { query, timeoutMs, signal: this.#call.signal });
     if (report.kind === "abandoned") return { sleepMs: 0 };
     this.#superseded = 0;
@@ -460,7 +471,7 @@ class Line {
   }
 
   #read(report, waiters, facts) {
-    if (report.kind === "problem") return this.#refuse(report, waiters);
+    if (report.kind === "problem" && !this.#pace.isPassing(report)) return this.#refuse(report, waiters);
     const step = this.#paced(report, waiters, facts);
     return step.giveUp ? this.#giveUp(step, report, waiters) : step;
   }
@@ -586,7 +597,8 @@ function gatewayOf(origin) {
 }
 
 function givenUp(budget, facts) {
-  return new PollGaveUp(`Gave up after too many ${budget} in a row`, { sentence: UNREACHABLE, ...facts });
+  const sentence = budget === "rollOvers" ? GOES_ON : UNREACHABLE;
+  return new PollGaveUp(`Gave up after too many ${budget} in a row`, { sentence, ...facts });
 }
 
 function expired(lifetimeMs, facts) {
