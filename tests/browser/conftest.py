@@ -1,4 +1,4 @@
-"""A browser for the tests of a module, and pages in it that must have nothing to complain about."""
+"""A browser for the tests here, and pages in it that must have nothing to complain about."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from tests.browser.scripts import Scripts
 from tests.programs import program
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium, never one that is downloaded. It has to be gone before other tests use an event loop."""
     path = program("chromium")
@@ -18,6 +19,13 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="package")
+def scripts(browser: Browser) -> Iterator[Scripts]:
+    """One page for all scripts."""
+    with browser.new_context() as context:
+        yield Scripts(context.new_page())
 
 
 @pytest.fixture

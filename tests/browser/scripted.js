@@ -2,62 +2,87 @@
 import { Asyncpoll } from "/asyncpoll.js";
 export * from "/asyncpoll.js";
 
+const began = performance.now();
+const HOLD = { hold_granted_ms: 24_000, client_read_timeout_ms: 34_000, hold_duration_ms: 1 };
+
+/** Every request so far; `at` is in milliseconds since the script began. */
 export const asked = [];
 
-/** The poll's client, with `answers` one after the other, the last one for ever. Each is a function of the request. */
+/** A client whose requests get `answers` one after the other, and the last one for ever. Each is a function. */
 export function play(answers, options = {}) {
   globalThis.fetch = (url, init) => {
-    const request = read(url, init);
+    const answer = answers[Math.min(asked.length, answers.length - 1)];
+    const request = read(new URL(url), init);
     asked.push(request);
-    return respond(answers[Math.min(asked.length, answers.length) - 1](request), init.signal);
+    return respond(answer(request), init.signal);
   };
   return new Asyncpoll("/api/v1/", options);
 }
 
-function read(url, { method, headers, body, cache }) {
-  const query = new URL(url).searchParams;
-  const hold = query.get("max_hold_seconds");
-  return { at: performance.now(), path: new URL(url).pathname, method, headers, body, cache, tasks: query.getAll("task"), linger: query.get("linger_ms"), ticket: query.get("ticket"), hold: hold === null ? null : Number(hold) };
+function read({ pathname, searchParams }, init) {
+  const query = Object.fromEntries(searchParams);
+  const hold = "max_hold_seconds" in query ? Number(query.max_hold_seconds) : null;
+  const { method, headers, body, credentials } = init;
+  const tasks = searchParams.getAll("task");
+  return { at: now(), method, path: pathname, headers, body, credentials, query, hold, tasks };
 }
 
-function respond({ after = 0, cut = false, status = 200, headers = {}, body }, signal) {
+function respond({ after = 0, cut = false, status = 200, headers = {}, body = "" }, signal) {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
   return new Promise((answer, fail) => {
     signal.addEventListener("abort", () => fail(signal.reason));
-    setTimeout(() => {
-      if (cut) fail(new TypeError("Failed to fetch"));
-      else answer(new Response(typeof body === "string" ? body : JSON.stringify(body), { status, headers }));
-    }, after);
+    const end = () => (cut ? fail(new TypeError("Failed to fetch")) : answer(new Response(text, { status, headers })));
+    setTimeout(end, after);
   });
 }
 
-const HOLD = { hold_granted_ms: 24_000, client_read_timeout_ms: 34_000, hold_duration_ms: 1 };
+export function now() {
+  return Math.round(performance.now() - began);
+}
 
-/** An answer of our server's with these tasks. */
-export function poll(tasks, more = {}) {
-  const goesOn = tasks.length === 0 || tasks.some((task) => task.should_continue_polling);
-  const body = { tasks, problems: [], outcome: tasks.length > 0 ? "CHANGED" : "STILL_RUNNING", recommended_client_backoff_ms: 0, should_continue_polling: goesOn, ...HOLD, ...more };
-  return { body };
+/** An answer of our server's about these tasks. */
+export function poll(tasks, { after = 0, ...more } = {}) {
+  const outcome = tasks.length > 0 ? "CHANGED" : "STILL_RUNNING";
+  const body = { tasks, problems: [], outcome, recommended_client_backoff_ms: 0, ...HOLD, ...more };
+  return { after, body };
 }
 
 export function task(id, version, more = {}) {
-  return { task_id: id, version, status: "RUNNING", outcome: "CHANGED", stalled: false, should_continue_polling: true, result: null, ...more };
+  return { task_id: id, version, status: "RUNNING", stalled: false, should_continue_polling: true, ...more };
 }
 
 export function done(id, version, result = 42) {
-  return task(id, version, { status: "SUCCESS", outcome: "TERMINAL", should_continue_polling: false, result });
+  return task(id, version, { status: "SUCCESS", should_continue_polling: false, result });
 }
 
 /** The hold ran out. */
-export function rolledOver({ hold }, more = {}) {
-  return { after: hold * 950, ...poll([], { recommended_client_backoff_ms: 100, hold_granted_ms: hold * 950, ...more }) };
+export function rolledOver({ hold }) {
+  const after = hold * 950;
+  return poll([], { after, recommended_client_backoff_ms: 100, hold_granted_ms: after });
 }
 
-/** What a promise came to. */
+export function cut(after = 0) {
+  return () => ({ after, cut: true });
+}
+
+/** What a promise came to, and when. */
 export async function ending(promise) {
   try {
-    return { value: await promise };
+    return { value: await promise, at: now() };
   } catch (error) {
-    const { name, message, sentence, taskId, lastAnswer, attempts, status } = error;
-    return { error: { name, message, sentence, taskId, lastAnswer, attempts, status }, at: performance.now() };
+    const { name, message, ...facts } = error;
+    return { error: { name, message, ...facts }, at: now() };
   }
+}
+
+/** Be seen or not, and tell the page. */
+export function turn(visibility) {
+  Object.defineProperty(document, "visibilityState", { value: visibility, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}
+
+/** Lose the network or get it back, and tell the page. */
+export function connect(isOnline) {
+  Object.defineProperty(navigator, "onLine", { value: isOnline, configurable: true });
+  dispatchEvent(new Event(isOnline ? "online" : "offline"));
 }

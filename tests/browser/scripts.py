@@ -1,4 +1,4 @@
-"""Scripts that run in a page beside asyncpoll.js, by a clock that only the test moves."""
+"""Scripts that run in a page beside asyncpoll.js and a server played there, by a clock that only the test moves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ORIGIN = "http://scripted.localhost"
 
 
 class Scripts:
-    """A page with the module and a server played in it."""
+    """A page for scripts; each begins with a module that remembers nothing, and a clock that stands still."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -25,15 +25,44 @@ class Scripts:
         page.goto(_ORIGIN)
         page.clock.pause_at(1_000)
 
-    def run(self, script: str, for_ms: int = 0) -> Any:
-        """Run the body of an async function, in which `m` is the module and the played server, for so long at most."""
-        self._page.evaluate(
-            f"async () => {{ const m = await import('/scripted.js'); window.came = (async () => {{ {script} }})(); }}"
-        )
-        self._page.clock.run_for(for_ms)
+    def compute(self, script: str) -> Any:
+        """What a script gives that neither waits nor leaves anything behind."""
         return self._page.evaluate(
-            "() => Promise.race([window.came, new Promise((_, fail) => queueMicrotask(() => window.came.catch(fail)))])"
+            f"async () => {{ const m = await import('/scripted.js'); {script} }}"
         )
+
+    def begin(self, script: str) -> None:
+        """Begin the body of an asynchronous function, in which `m` has the module and the played server."""
+        self._page.goto(_ORIGIN)
+        self._page.evaluate(
+            "async () => { window.m = await import('/scripted.js');"
+            f" window.came = (async () => {{ {script} }})(); window.came.catch(() => {{}}); }}"
+        )
+
+    def go_on(self, ms: int) -> None:
+        """Move the clock, and let everything happen that is due."""
+        self._page.clock.run_for(ms)
+
+    def do(self, expression: str) -> Any:
+        """The value of an expression."""
+        return self._page.evaluate(f"() => {expression}")
+
+    def came(self) -> Any:
+        """What the script returned. It must have."""
+        return self.do(
+            "Promise.race([window.came, Promise.reject(new Error('It has not ended.'))])"
+        )
+
+    def run(self, script: str, ms: int = 0) -> Any:
+        """All of it at once, within `ms` of the page's time."""
+        self.begin(script)
+        self.go_on(ms)
+        return self.came()
+
+    @property
+    def asked(self) -> list[dict[str, Any]]:
+        """The requests that the played server got."""
+        return self.do("m.asked")
 
 
 def _serve(route: Route) -> None:
