@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace, _SubParsersAction
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from asyncpoll import planfile
 from asyncpoll.cli.exits import Exit
@@ -41,7 +42,7 @@ def register(subparsers: _SubParsersAction[Any]) -> None:
 def run(asked: Namespace) -> int:
     """Do what was asked; gives the exit code. 3 with one sentence on stderr if it can't be done."""
     try:
-        deliver(asked, from_files(asked), sys.stdout)
+        deliver(asked, from_files(asked), sys.stdout.write)
     except (Unclear, Refused, OSError, planfile.PlanFileError) as error:
         print(f"asyncpoll plan: {error}", file=sys.stderr)
         return Exit.USAGE
@@ -57,11 +58,11 @@ def from_files(asked: Namespace) -> Report:
     return replace(made, remarks=found.remarks())
 
 
-def deliver(asked: Namespace, made: Report, stdout: TextIO) -> None:
-    """Write the report as it was asked for. Raises OSError and PlanFileError."""
+def deliver(asked: Namespace, made: Report, say: Callable[[str], object]) -> None:
+    """Write the report as it was asked for, to a file or by `say`. Raises OSError and PlanFileError."""
     text = OUTPUTS[asked.output_format](made)
     if asked.output is None:
-        stdout.write(text)
+        say(text)
     elif asked.output_format == "polling-file":
         planfile.write(asked.output, planfile.parse(text))
     else:

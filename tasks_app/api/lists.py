@@ -12,11 +12,10 @@ from django.http import HttpRequest, HttpResponse
 from asyncpoll.contract import Status
 from tasks_app.api.guard import api_view
 from tasks_app.api.identity import Identity, refuse_ticket
-from tasks_app.api.query import single
+from tasks_app.api.query import name, single
 from tasks_app.api.representation import task_summary
 from tasks_app.api.responses import answer
 from tasks_app.errors import BadParameter
-from tasks_app.limits import MAX_NAME_LENGTH
 from tasks_app.owned import owned
 from tasks_app.store import Page, Sought, list_tasks
 from tasks_app.store.pool import loop_pool
@@ -31,9 +30,7 @@ _CHECK_BYTES = 5
 async def tasks(request: HttpRequest, identity: Identity) -> HttpResponse:
     """Newest first. Never a count: nobody can say how many there are without looking at all of them."""
     refuse_ticket(identity)
-    sought = Sought(
-        identity.owner, _status(request), _name(request, "task"), _name(request, "queue")
-    )
+    sought = Sought(identity.owner, _status(request), name(request, "task"), name(request, "queue"))
     limit, before = _limit(request), _before(request, sought)
     page = await owned(_read(sought, limit, before))
     return answer(
@@ -56,13 +53,6 @@ def _status(request: HttpRequest) -> Status | None:
         return Status(text)
     except ValueError:
         raise BadParameter("status", text, f"must be one of {', '.join(Status)}") from None
-
-
-def _name(request: HttpRequest, parameter: str) -> str | None:
-    text = single(request, parameter)
-    if text is None or (1 <= len(text) <= MAX_NAME_LENGTH and "\0" not in text):
-        return text
-    raise BadParameter(parameter, text, f"must be 1 to {MAX_NAME_LENGTH} characters, none a NUL")
 
 
 def _limit(request: HttpRequest) -> int:

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from tasks_app import conf
 from tasks_app.errors import BadParameter
 from tasks_app.hold.window import parse_seconds
+from tasks_app.limits import MAX_NAME_LENGTH
 
 
 def values(request: HttpRequest, name: str) -> list[str]:
@@ -23,6 +24,14 @@ def single(request: HttpRequest, name: str) -> str | None:
     if len(given) > 1:
         raise BadParameter(name, ", ".join(given), "was given more than once; give it once")
     return given[0] if given else None
+
+
+def name(request: HttpRequest, parameter: str) -> str | None:
+    """A name, of a task type or a queue, that may be given once. Raises BadParameter for what can't be one."""
+    text = single(request, parameter)
+    if text is None or (1 <= len(text) <= MAX_NAME_LENGTH and "\0" not in text):
+        return text
+    raise BadParameter(parameter, text, f"must be 1 to {MAX_NAME_LENGTH} characters, none a NUL")
 
 
 def hold_seconds(request: HttpRequest, name: str) -> float:

@@ -17,6 +17,7 @@ from tasks_app.api.claims import claim_tasks
 from tasks_app.api.docs import asset, docs, openapi
 from tasks_app.api.guard import View, api_view, method_refused, problem_for
 from tasks_app.api.lists import tasks
+from tasks_app.api.plans import plan
 from tasks_app.api.probe import probe
 from tasks_app.api.responses import ProblemRaised, problem
 from tasks_app.api.routes import api
@@ -98,6 +99,7 @@ urlpatterns = [
     path("openapi.json", openapi, name="openapi"),
     path("docs", docs, name="docs"),
     path("docs/<str:name>", asset, name="docs_asset"),
+    path("plan", plan, name="plan"),
     path("probe", probe, name="probe"),
     path("queues/<path:queue>/claim", claim_tasks, name="claim"),
     path("tasks/<str:task_id>/cancel", _ninja["cancel"], name="cancel"),

@@ -12,6 +12,7 @@ from tasks_app import conf
 from tasks_app.errors import StoreUnavailable
 from tasks_app.events import emit
 from tasks_app.hold.admission import Account, Verdict, admission, granted
+from tasks_app.hold.pacing import poll_interval
 from tasks_app.hold.waiting import FIRST_READ_SECONDS, LAST_READ_SECONDS
 from tasks_app.hold.window import Window, backoff_ms
 from tasks_app.owned import owned
@@ -167,11 +168,19 @@ def _answer(
         outcome=outcome,
         window=window,
         held_seconds=held_seconds,
-        backoff_ms=backoff_ms(outcome, window.granted_seconds),
+        backoff_ms=backoff_ms(
+            outcome, window.granted_seconds, poll_interval(_going_on(bundle), outcome, window)
+        ),
         is_over=is_over,
         # What is over at once was answered by the first read, or needed none.
         cause=Cause.FIRST if bundle.cause is None and is_over else bundle.cause,
     )
+
+
+def _going_on(bundle: Bundle) -> Iterator[Snapshot]:
+    for watched in bundle.tasks.values():
+        if watched.row is not None and not watched.lost and not watched.row.is_terminal:
+            yield watched.row
 
 
 def _outcome(is_over: bool, has_news: bool, why: Wake, verdict: Verdict) -> Outcome:

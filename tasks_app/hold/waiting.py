@@ -10,6 +10,7 @@ from asyncpoll.contract import Outcome
 from tasks_app.errors import StoreUnavailable, TaskGone, TaskNotFound
 from tasks_app.events import emit
 from tasks_app.hold.admission import Account, Verdict, admission, granted
+from tasks_app.hold.pacing import poll_interval
 from tasks_app.hold.window import Window, backoff_ms
 from tasks_app.owned import owned
 from tasks_app.store import Snapshot
@@ -110,7 +111,9 @@ def _answer(
         outcome=outcome,
         window=window,
         held_seconds=held_seconds,
-        backoff_ms=backoff_ms(outcome, window.granted_seconds),
+        backoff_ms=backoff_ms(
+            outcome, window.granted_seconds, poll_interval([row], outcome, window)
+        ),
         reset=not asked.until_terminal and asked.known > row.version,
         result=row.result if outcome is Outcome.TERMINAL else None,
         cause=waiter.cause,

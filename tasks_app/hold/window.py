@@ -14,6 +14,7 @@ _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?|-?\.[0-9]+([eE][+-
 _DIGITS = re.compile(r"[0-9]+")
 # Beyond any version a row can have; a longer number is the same confusion and needs no bignum.
 _HUGE_VERSION = 10**18
+_SHORTEST_POLL_MS = 1_000
 # Renewals of requests that began together spread out over this share of the hold.
 _JITTER_SHARE = 1 / 16
 
@@ -82,8 +83,13 @@ def grant(asked_seconds: float, most_seconds: float) -> Window:
     return Window(hold * (1 - _JITTER_SHARE * random.random()))
 
 
-def backoff_ms(outcome: Outcome, granted_seconds: float) -> int:
-    """How long the client should wait before it asks again, in milliseconds."""
+def backoff_ms(
+    outcome: Outcome, granted_seconds: float, interval_seconds: float | None = None
+) -> int:
+    """How long the client should wait before it asks again, in milliseconds.
+
+    `interval_seconds` is what the task's plan says of polls that are not held; those that are need none.
+    """
     if outcome in (Outcome.CHANGED, Outcome.TERMINAL):
         return 0
     if outcome is Outcome.DRAINING:
@@ -92,5 +98,6 @@ def backoff_ms(outcome: Outcome, granted_seconds: float) -> int:
     if outcome is Outcome.SHED:
         return random.randint(2_000, 6_000)
     if granted_seconds == 0:
-        return random.randint(1_000, 1_500)
+        shortest = max(_SHORTEST_POLL_MS, round((interval_seconds or 0.0) * 1000))
+        return random.randint(shortest, shortest * 3 // 2)
     return random.randint(50, 150)

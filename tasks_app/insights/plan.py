@@ -47,6 +47,20 @@ def make_plan(
     )
 
 
+def interval_at(plan: TaskPlan, elapsed_seconds: float) -> float | None:
+    """The interval that a client who polls as `plan` says is at, so long after it began; None: the plan has none."""
+    waits = plan.intervals()
+    if waits is None:
+        return None
+    interval, polls = 0.0, 0
+    while elapsed_seconds >= 0:
+        interval, polls = next(waits), polls + 1
+        if polls > plan.first_polls and interval == plan.max_interval_seconds:
+            break
+        elapsed_seconds -= interval
+    return interval
+
+
 def _shown(milliseconds: float | None) -> float | None:
     return None if milliseconds is None else round(milliseconds, 3)
 

@@ -64,24 +64,41 @@ def sum_rollups(
     within_seconds: float,
     outcomes: Sequence[str],
     task: str | None = None,
+    queue: str | None = None,
     *,
     waits: bool = False,
 ) -> Call[dict[str, Bins]]:
     """What hours and days since then say, by type: how long tasks ran or, `waits`, had waited."""
     return Call(
         "sum_rollups",
-        {"within": within_seconds, "outcomes": list(outcomes), "task": task, "waits": waits},
+        {
+            "within": within_seconds,
+            "outcomes": list(outcomes),
+            "task": task,
+            "queue": queue,
+            "waits": waits,
+        },
         lambda rows: {row[0]: Bins(row[1], row[2], row[3]) for row in rows},
     )
 
 
 def newest_durations(
-    within_seconds: float, outcomes: Sequence[str], limit: int, task: str | None = None
+    within_seconds: float,
+    outcomes: Sequence[str],
+    limit: int,
+    task: str | None = None,
+    queue: str | None = None,
 ) -> Call[dict[str, Newest]]:
     """What the `limit` tasks that ended last say, of those within so many seconds, by type."""
     return Call(
         "newest_durations",
-        {"within": within_seconds, "outcomes": list(outcomes), "limit": limit, "task": task},
+        {
+            "within": within_seconds,
+            "outcomes": list(outcomes),
+            "limit": limit,
+            "task": task,
+            "queue": queue,
+        },
         lambda rows: {row[0]: Newest(row[1], row[2], row[3]) for row in rows},
     )
 

@@ -12,6 +12,7 @@ from asyncpoll.contract import Outcome, Status
 from tasks_app.hold.admission import Account, admission
 from tasks_app.hold.waiting import Wait, wait
 from tasks_app.models.task import new_task_id
+from tasks_app.plans.book import book
 from tasks_app.store import NewTask, enqueue, step
 from tasks_app.wakeup.service import current_service, stop_service
 from tests.fleet.redis_server import RedisServer
@@ -45,6 +46,8 @@ async def test_renewing_and_short_polling_send_no_statement(client, service, set
     settings.ASYNCPOLL = {**settings.ASYNCPOLL, "MAX_SHORT_POLLS_PER_SECOND": 10_000}
     tasks = await several(service, 20)
     await renew(tasks, 1, 0.01)
+    # Read once a minute for each type, however many poll.
+    await book.plan("sample.add")
     checked_out = service.pool.stats["requests_num"]
     statements.clear()
     many = "&".join(f"task={task}:1" for task in tasks)

@@ -8,47 +8,17 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection
 
 from tasks_app.insights.durations import Durations, rank
-from tasks_app.insights.sketch import GAMMA, RELATIVE_ERROR, SHORTEST_MS, Sketch, bin_of
+from tasks_app.insights.sketch import RELATIVE_ERROR, Sketch, bin_of
 from tasks_app.models import RolledHour, Rollup, Task
-from tasks_app.store import Rolled, dsn, fold_day, newest_durations, roll_up, sum_rollups
+from tasks_app.store import Rolled, dsn, fold_day, newest_durations, sum_rollups
 from tasks_app.store.driver import run
-from tasks_app.upkeep.rollups import FOLD_AFTER_DAYS, LOOKS, MOST_HOURS
+from tasks_app.upkeep.rollups import FOLD_AFTER_DAYS, MOST_HOURS
+from tests.integration.measured import finished, hours_ago, roll
 
 pytestmark = pytest.mark.django_db
 DAY = 86_400
-# Of the test's own transaction, so that it is one hour all along.
-NOW_HOUR = "date_trunc('hour', now(), 'UTC')"
-
-
-def finished(
-    when: str, ran_ms: list[float], name: str = "sample.add", status: str = "SUCCESS", **also: Any
-) -> None:
-    """Tasks that ended at the moment `when` (SQL), each after so many milliseconds, having waited a tenth of that."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"""
-            INSERT INTO tasks_app_task (
-                id, name, queue, owner, priority, status, version, args, kwargs, error_type, error_message, traceback,
-                message, attempt, failures, max_attempts, timeout_seconds, ready, order_key, run_at, created_at,
-                started_at, finished_at, cancel_requested)
-            SELECT gen_random_uuid(), %(name)s, %(queue)s, '', 0, %(status)s, 3, '[]', '{{}}', '', '', '', '', 1, 0, 3, 60,
-                false, at, at - ms * 1.1 * interval '1 ms', at - ms * 1.1 * interval '1 ms', at - ms * interval '1 ms', at,
-                false
-            FROM unnest(%(ran)s::float8[]) AS ms, (SELECT {when} AS at) AS t
-            """,
-            {"name": name, "queue": also.get("queue", "default"), "status": status, "ran": ran_ms},
-        )
-
-
-def roll(most_hours: int = 48) -> list[int]:
-    """Roll up all that is due; how many tasks there were in each hour that had some, the latest first."""
-    counts = []
-    while (rolled := run(roll_up(most_hours, LOOKS, GAMMA, SHORTEST_MS))) is not None:
-        counts.append(rolled.count)
-    return [count for count in counts if count]
 
 
 def durations(**asked: Any) -> dict[str, Durations]:
@@ -58,11 +28,6 @@ def durations(**asked: Any) -> dict[str, Durations]:
         task: Durations(sketch=Sketch(zip(each.bins, each.counts, strict=True)))
         for task, each in found.items()
     }
-
-
-def hours_ago(hours: int, minutes: int = 30) -> str:
-    """A moment within an hour that is over; from two on, for longer than the first look waits."""
-    return f"{NOW_HOUR} - {hours} * interval '1 hour' + {minutes} * interval '1 minute'"
 
 
 def test_percentiles_of_rollups_are_within_the_error_of_the_exact_ones() -> None:

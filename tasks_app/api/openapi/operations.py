@@ -147,6 +147,17 @@ OPERATIONS = (
         headers={200: ("ETag",)},
     ),
     Operation(
+        "plan",
+        "get",
+        "/plan",
+        "How to wait for tasks of a type, by how long they took",
+        {200: "Plan"},
+        {200: "What was measured, and what follows from it; null where that was too little."},
+        (400, 401, 403, 405, 429, 503),
+        (by.OF_TYPE,),
+        scope="read",
+    ),
+    Operation(
         "claim",
         "post",
         "/queues/{queue}/claim",

@@ -69,6 +69,9 @@ LINGER = _query(
 )
 STATUS = _query("status", words(Status, "Where a task is in its life."), "Only these.")
 NAME = _query("task", _NAME, "Only tasks that were declared with this name.")
+OF_TYPE = _query(
+    "task", _NAME, "The name that tasks of the type were declared with.", required=True
+)
 OF_QUEUE = _query("queue", _NAME, "Only those of this queue.")
 CURSOR = _query(
     "cursor",

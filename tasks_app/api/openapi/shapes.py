@@ -15,6 +15,7 @@ FLAG: Shape = {"type": "boolean"}
 COUNT: Shape = {"type": "integer", "minimum": 0}
 VERSION: Shape = {"type": "integer", "minimum": 1}
 MILLISECONDS: Shape = {"type": "number", "minimum": 0}
+SECONDS: Shape = {"type": "number", "exclusiveMinimum": 0}
 MOMENT: Shape = {"type": "string", "format": "date-time"}
 IDENTIFIER: Shape = {"type": "string", "format": "uuid"}
 ANYTHING: Shape = {}
@@ -148,6 +149,30 @@ SHAPES: dict[str, Shape] = {
             "next_after": described(COUNT, "Send this as `after` with the next poll."),
         },
         may_lack=("reset",),
+    ),
+    "Plan": structure(
+        {
+            "task": TEXT,
+            "samples": described(COUNT, "Tasks that succeeded since `measured_since`."),
+            **{
+                f"{kind}p{percent}_ms": optional(MILLISECONDS)
+                for kind in ("", "queue_wait_")
+                for percent in (50, 95, 99)
+            },
+            "timeout_seconds": described(optional(SECONDS), "When to give up."),
+            "first_interval_seconds": described(optional(SECONDS), "Between the first polls."),
+            "first_polls": COUNT,
+            "growth": described({"type": "number", "minimum": 1}, "Of each later interval."),
+            "max_interval_seconds": described(SECONDS, "Where it ends."),
+            "hold_seconds": described(optional(SECONDS), "What to ask of a long poll."),
+            "ci_timeout_seconds": described(optional(SECONDS), "What the next run in CI may take."),
+            "notes": described(listed(TEXT), "What is not known, and why."),
+            "measured_since": optional(MOMENT),
+            "relative_error": described(
+                {"type": "number", "minimum": 0, "maximum": 1},
+                "Of the percentiles; 0: they are exact.",
+            ),
+        }
     ),
     "LeasedTask": structure(
         {

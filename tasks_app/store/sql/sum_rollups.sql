@@ -7,8 +7,10 @@ FROM (
         CASE WHEN %(waits)s THEN r.waited_counts ELSE r.ran_counts END
     ) AS b(bin, n)
     WHERE r.started_at >= (SELECT clock_timestamp()) - make_interval(secs => %(within)s)
-        AND r.task = ANY(CASE WHEN %(task)s::text IS NULL THEN ARRAY(SELECT DISTINCT task FROM tasks_app_rollup) ELSE ARRAY[%(task)s::text] END)
-        AND r.outcome = ANY(%(outcomes)s::text[])
+        AND r.task = ANY(
+            CASE WHEN %(task)s::text IS NULL THEN ARRAY(SELECT DISTINCT task FROM tasks_app_rollup) ELSE ARRAY[%(task)s::text] END
+        )
+        AND r.queue = coalesce(%(queue)s::text, r.queue) AND r.outcome = ANY(%(outcomes)s::text[])
     GROUP BY r.task, b.bin
 ) AS each
 GROUP BY task

@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from tasks_app.insights.durations import Durations
-from tasks_app.insights.plan import make_plan
+from tasks_app.insights.plan import interval_at, make_plan
 from tasks_app.insights.sketch import Sketch
 
 
@@ -83,3 +83,16 @@ def test_a_plan_from_a_sketch_says_how_exact_it_is():
     assert make_plan("t", Durations(sketch=Sketch([(300, 1_000)]))).notes == (
         "Percentiles are within 1% of what was measured.",
     )
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "interval"),
+    [(0, 0.4), (1.9, 0.4), (2.0, 0.8), (2.7, 0.8), (2.8, 1.6), (4.5, 3.2), (7.7, 5.0), (1e9, 5.0)],
+)
+def test_the_interval_that_a_poller_is_at_follows_from_how_long_it_polls(
+    elapsed: float, interval: float
+):
+    """Five fifths of the median, then the growing ones; at once for any age."""
+    plan = make_plan("t", Durations([2_000.0] * 100))
+    assert interval_at(plan, elapsed) == pytest.approx(interval)
+    assert interval_at(make_plan("t", Durations()), elapsed) is None

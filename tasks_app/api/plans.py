@@ -1,0 +1,39 @@
+"""GET …/plan: how to wait for tasks of one type, by how long they took."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from tasks_app.api.guard import api_view
+from tasks_app.api.identity import Identity, refuse_ticket
+from tasks_app.api.query import name
+from tasks_app.api.responses import answer
+from tasks_app.errors import BadParameter
+from tasks_app.insights.durations import Durations
+from tasks_app.plans.book import Planned, book
+
+
+@api_view("GET", "HEAD", scope="read")
+async def plan(request: HttpRequest, identity: Identity) -> HttpResponse:
+    """What `manage.py pollplan` says of the type."""
+    refuse_ticket(identity)
+    task = name(request, "task")
+    if task is None:
+        raise BadParameter("task", "", "must name a task type, as it was declared")
+    return answer(_document(await book.plan(task)))
+
+
+def _document(planned: Planned) -> dict[str, Any]:
+    measured = planned.measured
+    waited = Durations() if measured is None else measured.waited
+    return {
+        **asdict(planned.plan),
+        "queue_wait_p50_ms": waited.percentile(50),
+        "queue_wait_p95_ms": waited.percentile(95),
+        "queue_wait_p99_ms": waited.percentile(99),
+        "measured_since": None if measured is None else measured.first,
+        "relative_error": 0.0 if measured is None else measured.ran.relative_error,
+    }

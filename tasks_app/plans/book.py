@@ -1,0 +1,88 @@
+"""The plans of a process: read once a minute at most for each type of task, and answered from memory."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+from asyncpoll.planfile import TaskPlan
+from tasks_app import conf
+from tasks_app.errors import StoreUnavailable
+from tasks_app.events import emit
+from tasks_app.insights.durations import Durations
+from tasks_app.insights.plan import make_plan
+from tasks_app.owned import owned
+from tasks_app.plans.registry import Asked, Measurement, combined
+from tasks_app.store.pool import loop_pool
+
+KEPT_SECONDS: Final = 60.0
+_MOST_TYPES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan, what it was measured by (None: nothing was), and when that was read, by time.monotonic()."""
+
+    plan: TaskPlan
+    measured: Measurement | None
+    read_at: float
+
+
+class PlanBook:
+    """Plans by task type; the type that nobody has asked for longest is forgotten first."""
+
+    def __init__(self) -> None:
+        self._pages: OrderedDict[str, Planned] = OrderedDict()
+        self._turning: dict[str, asyncio.Task[None]] = {}
+
+    def known(self, task: str) -> TaskPlan | None:
+        """The plan, from memory alone; one that is missing or old is read in the background, for the next to ask."""
+        page = self._pages.get(task)
+        if page is None or time.monotonic() - page.read_at > KEPT_SECONDS:
+            self._turn(task)
+        return None if page is None else page.plan
+
+    async def plan(self, task: str) -> Planned:
+        """The plan as the registry has it now. Raises StoreUnavailable."""
+        return await owned(self._read(task))
+
+    async def _read(self, task: str) -> Planned:
+        pool = await loop_pool()
+        of_newest, of_ran, of_waited = Asked(task=task).calls()
+        newest, ran, waited = (
+            await pool.run(of_newest),
+            await pool.run(of_ran),
+            await pool.run(of_waited),
+        )
+        measured = combined(newest, ran, waited).get(task)
+        durations = Durations() if measured is None else measured.ran
+        plan = make_plan(task, durations, conf.current().MAX_HOLD_SECONDS)
+        page = Planned(plan, measured, time.monotonic())
+        self._keep(task, page)
+        return page
+
+    def _keep(self, task: str, page: Planned) -> None:
+        self._pages[task] = page
+        self._pages.move_to_end(task)
+        if len(self._pages) > _MOST_TYPES:
+            self._pages.popitem(last=False)
+
+    def _turn(self, task: str) -> None:
+        turning = self._turning.get(task)
+        # One whose event loop has ended never gets done.
+        if turning is None or turning.done() or turning.get_loop().is_closed():
+            self._turning[task] = asyncio.ensure_future(self._look_up(task))
+
+    async def _look_up(self, task: str) -> None:
+        try:
+            await self._read(task)
+        except StoreUnavailable as error:
+            emit("plan.unread", task=task, error=error)
+        finally:
+            self._turning.pop(task, None)
+
+
+book: Final = PlanBook()
