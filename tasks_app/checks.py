@@ -206,3 +206,19 @@ def check_anonymous(app_configs: _AppConfigs, **kwargs: Any) -> list[CheckMessag
             id="tasks_app.W002",
         )
     ]
+
+
+@register(Tags.security, deploy=True)
+def check_webhook_hosts(app_configs: _AppConfigs, **kwargs: Any) -> list[CheckMessage]:
+    """Nobody may have a deployment send requests to its own network."""
+    wanted = _conf()
+    if wanted is None or not wanted.WEBHOOK_TEST_HOSTS:
+        return []
+    return [
+        Error(
+            f"ASYNCPOLL['WEBHOOK_TEST_HOSTS'] is {list(wanted.WEBHOOK_TEST_HOSTS)!r}: who may submit a task can have this "
+            "server send requests to them, wherever they are.",
+            hint="Leave WEBHOOK_TEST_HOSTS out of every deployment.",
+            id="tasks_app.E006",
+        )
+    ]

@@ -74,6 +74,17 @@ class Conf:
     RETRY_MAX_SECONDS: float = 600.0
     """Longest retry delay."""
 
+    WEBHOOKS: bool = True
+    """May the end of a task be told to a webhook? Whoever asks needs a secret: `manage.py createwebhooksecret`."""
+    WEBHOOK_CONCURRENCY: int = 16
+    """Webhooks that one process sends at once; a quarter of them to one host."""
+    WEBHOOK_RETRY_SECONDS: float = 86_400.0
+    """How long a webhook that is not taken is tried again."""
+    WEBHOOK_TEST_HOSTS: tuple[str, ...] = ()
+    """Development only: hosts that webhooks may be sent to although their addresses are not public, "localhost"."""
+    INBOX_DAYS: float = 90.0
+    """How long an inbox entry is kept that nobody acknowledges; 0: for ever. Acknowledged ones as tasks are."""
+
     MAX_RUNNING_PER_QUEUE: Mapping[str, int] = field(default_factory=dict)
     """How many tasks of a queue may run at once, by its name, over all workers; a queue not named has no limit."""
     MAX_RUNNING_PER_OWNER: int = 0
@@ -128,6 +139,19 @@ _RULES: Mapping[str, _Rule] = {
     "DEFAULT_MAX_ATTEMPTS": (lambda value: 1 <= value <= 100, "must be between 1 and 100"),
     "RETRY_BASE_SECONDS": _WEEK,
     "RETRY_MAX_SECONDS": _WEEK,
+    "WEBHOOK_CONCURRENCY": (lambda value: 1 <= value <= 1_000, "must be between 1 and 1000"),
+    "WEBHOOK_RETRY_SECONDS": (
+        lambda value: 0 <= value <= 2_592_000,
+        "must be between 0, which tries once, and 2592000 seconds (30 days)",
+    ),
+    "WEBHOOK_TEST_HOSTS": (
+        lambda value: all(host and host == host.lower() and "/" not in host for host in value),
+        "must list names or addresses in lower case, without a scheme, a port or brackets, for example 'localhost'",
+    ),
+    "INBOX_DAYS": (
+        lambda value: 0 <= value <= 36_500,
+        "must be between 0, which keeps everything, and 36500 days (a century)",
+    ),
     "MAX_RUNNING_PER_QUEUE": (
         lambda value: all(most > 0 for most in value.values()),
         "must give each queue a limit greater than 0, or leave the queue out",

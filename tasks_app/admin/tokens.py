@@ -50,8 +50,7 @@ class TokenForm(forms.ModelForm):
     scopes = forms.CharField(
         initial="submit, read, cancel",
         help_text=(
-            f"Comma-separated, of {', '.join(sorted(ALL_SCOPES))}, and claim:QUEUE for executors. "
-            "notify is reserved and allows nothing yet."
+            f"Comma-separated, of {', '.join(sorted(ALL_SCOPES))}, and claim:QUEUE for executors."
         ),
     )
     days = forms.IntegerField(

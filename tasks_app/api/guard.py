@@ -84,6 +84,7 @@ _KINDS: dict[type[errors.TasksError], tuple[Problem, int]] = {
     errors.InvalidArguments: (Problem.INVALID_ARGUMENTS, 422),
     errors.NotJson: (Problem.INVALID_ARGUMENTS, 422),
     errors.OutOfBounds: (Problem.OUT_OF_BOUNDS, 422),
+    errors.NotifyRefused: (Problem.NOTIFY_REFUSED, 422),
     errors.KeyReused: (Problem.IDEMPOTENCY_KEY_REUSED, 422),
     errors.TooManyHeld: (Problem.OVERLOADED, 503),
     errors.StoreUnavailable: (Problem.UNAVAILABLE, 503),

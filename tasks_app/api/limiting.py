@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
@@ -29,17 +29,6 @@ class Asking:
     brought: Sequence[Brought]
 
 
-def limited(request: HttpRequest, identity: Identity, asking: Asking) -> HttpResponse | None:
-    """The refusal; None where the answer may be given."""
-    was_held = asking.window.granted_seconds >= _HOLD_SECONDS and asking.cause is not Cause.FIRST
-    # Whoever is drained can't have been told by this server before, and comes back to another.
-    if was_held or asking.outcome is Outcome.DRAINING:
-        return None
-    if short_polls.allows(caller(request, identity), asking.brought):
-        return None
-    return _refusal_of_shed() if asking.outcome is Outcome.SHED else _refusal()
-
-
 def _refusal() -> HttpResponse:
     return problem(
         Problem.TOO_MANY_REQUESTS,
@@ -48,6 +37,22 @@ def _refusal() -> HttpResponse:
         "request instead: send the last answer's version as client_known_version, with max_hold_seconds=25.",
         Retry_After="1",
     )
+
+
+def limited(
+    request: HttpRequest,
+    identity: Identity,
+    asking: Asking,
+    refusal: Callable[[], HttpResponse] = _refusal,
+) -> HttpResponse | None:
+    """The refusal; None where the answer may be given."""
+    was_held = asking.window.granted_seconds >= _HOLD_SECONDS and asking.cause is not Cause.FIRST
+    # Whoever is drained can't have been told by this server before, and comes back to another.
+    if was_held or asking.outcome is Outcome.DRAINING:
+        return None
+    if short_polls.allows(caller(request, identity), asking.brought):
+        return None
+    return _refusal_of_shed() if asking.outcome is Outcome.SHED else refusal()
 
 
 def _refusal_of_shed() -> HttpResponse:

@@ -17,7 +17,8 @@ from asyncpoll.contract import JSON_MEDIA_TYPE, Problem
 from tasks_app import conf
 from tasks_app.api.guard import authorize, parse_task_id, problem_for
 from tasks_app.api.idempotency import read_key
-from tasks_app.api.identity import Identity, confirm, poll_ticket
+from tasks_app.api.identity import Identity, confirm, poll_ticket, require
+from tasks_app.api.notifying import asked_for
 from tasks_app.api.preferences import preferred_wait, wait_applied
 from tasks_app.api.representation import etag, task_resource
 from tasks_app.api.responses import ProblemRaised, answer, problem
@@ -112,10 +113,13 @@ async def submit(request: HttpRequest, submission: Submission) -> HttpResponse:
     """Store a task. 202 with its Location; 200 where it is over already, or an idempotency key has made it before."""
     identity: Identity = request.auth  # type: ignore[attr-defined]
     owner = identity.owner or ""
+    if submission.notify is not None:
+        require(identity, "notify")
     key = read_key(request, owner)
     new = await prepare(submission, owner, len(request.body))
     preferred = preferred_wait(request)
-    made = await submit_task(new, key, preferred or 0.0)
+    asked = None if submission.notify is None else await asked_for(submission.notify)
+    made = await submit_task(new, key, preferred or 0.0, asked)
     headers: dict[str, str] = {"Location": f"{request.path.rstrip('/')}/{made.row.id}"}
     if preferred is not None:
         headers["Preference_Applied"] = wait_applied(made.window)

@@ -13,6 +13,7 @@ from pydantic import AwareDatetime, ConfigDict, Field, StrictFloat, StrictInt, S
 
 from tasks_app import catalogue
 from tasks_app.api.beside import LARGE_BYTES, beside_the_loop
+from tasks_app.api.notices import Notice
 from tasks_app.api.numbers import WholeNumber
 from tasks_app.declaration import Task
 from tasks_app.errors import OutOfBounds, UnknownTask
@@ -36,6 +37,7 @@ class Submission(Schema):
     run_at: AwareDatetime | None = None
     max_attempts: WholeNumber | None = None
     timeout_seconds: StrictFloat | StrictInt | None = None
+    notify: Notice | None = None
 
 
 async def prepare(asked: Submission, owner: str, size: int) -> NewTask:

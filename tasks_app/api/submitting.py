@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from tasks_app.api.idempotency import Key
+from tasks_app.api.notifying import Asked, leave_check
 from tasks_app.errors import KeyReused, TaskGone, TaskNotFound, TasksError
 from tasks_app.hold.admission import Account
 from tasks_app.hold.waiting import Wait, wait
@@ -13,7 +14,7 @@ from tasks_app.hold.window import Window
 from tasks_app.owned import owned
 from tasks_app.store import NewTask, Snapshot, enqueue_seen, keep_key
 from tasks_app.store.announcer import announcer
-from tasks_app.store.pool import loop_pool
+from tasks_app.store.pool import Transaction, loop_pool
 
 _NOT_HELD = Window(0.0)
 
@@ -28,9 +29,14 @@ class Submitted:
     is_replayed: bool = False
 
 
-async def submit_task(new: NewTask, key: Key | None, wait_seconds: float) -> Submitted:
-    """Store `new`, or find what its key has made, and wait for the end. Raises KeyReused, TaskGone, StoreUnavailable."""
-    stored = await owned(_store(new, key))
+async def submit_task(
+    new: NewTask, key: Key | None, wait_seconds: float, asked: Asked | None = None
+) -> Submitted:
+    """Store `new`, to be told of as `asked`, or find what its key has made, and wait for the end.
+
+    Raises KeyReused, NotifyRefused, TaskGone, StoreUnavailable.
+    """
+    stored = await owned(_store(new, key, asked))
     if isinstance(stored, UUID):
         return await _replayed(stored, new.owner, wait_seconds)
     if not wait_seconds:
@@ -42,23 +48,30 @@ async def submit_task(new: NewTask, key: Key | None, wait_seconds: float) -> Sub
         return Submitted(stored)
 
 
-async def _store(new: NewTask, key: Key | None) -> Snapshot | UUID:
+async def _store(new: NewTask, key: Key | None, asked: Asked | None) -> Snapshot | UUID:
     """The task as it was stored, or the id of the one that the key has made before."""
     pool = await loop_pool()
-    if key is None:
+    if key is None and asked is None:
         row = await pool.run(enqueue_seen(new))
     else:
         async with pool.transaction() as transaction:
-            kept = await transaction.run(keep_key(key.id, key.request, new.id))
-            if kept.request != key.request:
-                raise KeyReused(
-                    "This Idempotency-Key came with another body before; send that body, or a new key."
-                )
-            if kept.task_id != new.id:
-                return kept.task_id
+            made = None if key is None else await _made_before(transaction, key, new)
+            if made is not None:
+                return made
             row = await transaction.run(enqueue_seen(new))
+            if asked is not None:
+                await leave_check(transaction, new.id, new.owner, asked)
     announcer.announce_task(new)
     return row
+
+
+async def _made_before(transaction: Transaction, key: Key, new: NewTask) -> UUID | None:
+    kept = await transaction.run(keep_key(key.id, key.request, new.id))
+    if kept.request != key.request:
+        raise KeyReused(
+            "This Idempotency-Key came with another body before; send that body, or a new key."
+        )
+    return None if kept.task_id == new.id else kept.task_id
 
 
 async def _replayed(task_id: UUID, owner: str, wait_seconds: float) -> Submitted:

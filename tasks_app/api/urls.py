@@ -13,6 +13,7 @@ from django.views.decorators.csrf import csrf_exempt
 from asyncpoll.contract import Problem
 from tasks_app.api import holds
 from tasks_app.api.bundles import long_poll_many
+from tasks_app.api.centre import acknowledge_entry, inbox, notify_task
 from tasks_app.api.claims import claim_tasks
 from tasks_app.api.docs import asset, docs, openapi
 from tasks_app.api.guard import View, api_view, method_refused, problem_for
@@ -96,6 +97,9 @@ urlpatterns = [
     path("tasks/<str:task_id>/status", holds.status, name="status"),
     path("tasks/<str:task_id>", holds.task, name="task"),
     path("tasks/<str:task_id>/steps", take_step, name="steps"),
+    path("tasks/<str:task_id>/notify", notify_task, name="notify"),
+    path("inbox", inbox, name="inbox"),
+    path("inbox/<str:entry_id>/ack", acknowledge_entry, name="acknowledge"),
     path("openapi.json", openapi, name="openapi"),
     path("docs", docs, name="docs"),
     path("docs/<str:name>", asset, name="docs_asset"),

@@ -94,8 +94,11 @@ def lock_task(task_id: UUID) -> Call[str | None]:
     )
 
 
-def promise(task_id: UUID, target: Target) -> Call[Promised | None]:
-    """Owe a task's end to `target`; for a task that the transaction has locked, or stored. None: it has enough of them."""
+def promise(task_id: UUID, target: Target, *, may_be_new: bool = True) -> Call[Promised | None]:
+    """Owe a task's end to `target`; for a task that the transaction has locked, or stored.
+
+    None: it is not owed there yet, and has enough of them or may have no new one.
+    """
     return Call(
         "promise",
         {
@@ -104,7 +107,7 @@ def promise(task_id: UUID, target: Target) -> Call[Promised | None]:
             "target": target.address,
             "key": target.key,
             "host": target.host,
-            "most": MOST_PER_TASK,
+            "most": MOST_PER_TASK if may_be_new else 0,
         },
         lambda rows: Promised(rows[0][0], DeliveryState(rows[0][1])) if rows else None,
     )

@@ -12,7 +12,7 @@ from tasks_app.events import emit
 from tasks_app.loops import Loop
 from tasks_app.store import identify, new_epoch
 from tasks_app.store.pool import execute
-from tasks_app.wakeup import due
+from tasks_app.wakeup import due, owed
 from tasks_app.wakeup.message import ANYWHERE, Message, group_of
 
 CHANGED_CHANNEL = "asyncpoll_changed"
@@ -81,6 +81,8 @@ class Bridge(Loop):
             self.wake()
         elif verb == "due":
             due.heard(rest)
+        elif verb == "deliver":
+            owed.tell()
 
     def beat(self) -> None:
         """Certify everything heard so far."""

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
-Heard = Callable[[float], None]
+from tasks_app.wakeup.ears import Ears
 
-_ears: list[Heard] = []
+_ears: Ears[[float]] = Ears()
 
-
-def subscribe(heard: Heard) -> Callable[[], None]:
-    """Have `heard(seconds)` called when a task was stored that is due so much later; gives the function that ends it."""
-    _ears.append(heard)
-
-    def end() -> None:
-        if heard in _ears:
-            _ears.remove(heard)
-
-    return end
-
-
-def tell(seconds: float) -> None:
-    """A task will be due then."""
-    for heard in tuple(_ears):
-        heard(seconds)
+subscribe = _ears.subscribe
+"""Have `heard(seconds)` called when a task was stored that is due so much later; gives the function that ends it."""
+tell = _ears.tell
+"""A task will be due in so many seconds."""
 
 
 def heard(text: str) -> bool:

@@ -12,7 +12,8 @@ from uuid import UUID
 from tasks_app.events import emit
 from tasks_app.store import Snapshot
 from tasks_app.wakeup.bundle import Bundle
-from tasks_app.wakeup.message import ANYWHERE, Message, hints, token_hints
+from tasks_app.wakeup.inboxes import Filled, Inboxes, nowhere
+from tasks_app.wakeup.message import ANYWHERE, Message, hints, inbox_hints, token_hints
 from tasks_app.wakeup.offers import Offers
 from tasks_app.wakeup.reader import Cause, Reader, Rows
 from tasks_app.wakeup.topic import Topic, Waiter, Wake, Watcher
@@ -31,11 +32,13 @@ class Hub:
         self,
         read: Callable[[list[UUID]], Awaitable[Rows]],
         clock: Callable[[], float] = time.monotonic,
+        filled: Filled = nowhere,
     ) -> None:
         self.trust = Trust()
         self.topics: dict[UUID, Topic] = {}
         self.reader = Reader(read, self.deliver)
         self.offers = Offers()
+        self.inboxes = Inboxes(filled)
         self.forget_token: Callable[[str], object] = lambda token_id: None
         """Called with the id of each token that has changed."""
         self._clock = clock
@@ -113,6 +116,8 @@ class Hub:
             self._hint(task_id, version)
         for token_id in token_hints(message.hints):
             self.forget_token(token_id)
+        for key in inbox_hints(message.hints):
+            self.inboxes.hint(key)
         for queue in message.queues:
             if queue == ANYWHERE:
                 self.offers.offer_all()
@@ -127,6 +132,7 @@ class Hub:
     def sweep(self, cause: Cause) -> None:
         """Re-read everything that has a waiter."""
         self.reader.ask_all((topic.id for topic in self.topics.values() if topic.waiters), cause)
+        self.inboxes.sweep()
 
     def deliver(self, batch: int, rows: Rows, causes: Mapping[UUID, Cause]) -> None:
         """Hand the rows of a batch to those that registered before it was sent."""
@@ -156,6 +162,7 @@ class Hub:
             for waiter in tuple(topic.waiters):
                 waiter.wake(why)
         self.offers.end_all(why)
+        self.inboxes.wake_all(why)
 
     def tidy(self) -> None:
         """Drop entries that nobody waits for and that are too old, or too many, to serve another poll."""

@@ -12,6 +12,7 @@ _SHORTEST_HINT = 34
 _TYPE = "asyncpoll.wakeup"
 ANYWHERE = ""
 """Stands for every queue where names of queues do: none has an empty name."""
+_INBOX = "inbox:"
 _TOKEN = "token:"  # noqa: S105 - the word before an id
 
 
@@ -75,7 +76,15 @@ def hints(text: str) -> Iterator[tuple[UUID, int]]:
 
 def token_hints(text: str) -> list[str]:
     """The ids of tokens that have changed, in `text`."""
-    if _TOKEN not in text:
+    return _named(text, _TOKEN)
+
+
+def inbox_hints(text: str) -> list[str]:
+    """The keys of inboxes that have something new, in `text`."""
+    return _named(text, _INBOX)
+
+
+def _named(text: str, word: str) -> list[str]:
+    if word not in text:
         return []
-    items = (item for item in text.split(",") if item.startswith(_TOKEN))
-    return [item.removeprefix(_TOKEN) for item in items]
+    return [item.removeprefix(word) for item in text.split(",") if item.startswith(word)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import UUID
@@ -15,7 +15,7 @@ from tasks_app import conf
 from tasks_app.errors import ConfigurationError
 from tasks_app.loops import Loop
 from tasks_app.owned import owned
-from tasks_app.store import identify, read, read_results
+from tasks_app.store import filled_inboxes, identify, read, read_results
 from tasks_app.store.pool import Pool, close_loop_pool, loop_pool
 from tasks_app.wakeup.bridge import CHANGED_CHANNEL, WORK_CHANNEL, Bridge
 from tasks_app.wakeup.election import Election, Outlook
@@ -51,7 +51,7 @@ class WakeupService:
         self.pool = pool
         # Private to us: one instance is shared by everybody who asks get_channel_layer() for the alias.
         layer = private_layer()
-        self.hub = Hub(self._read)
+        self.hub = Hub(self._read, filled=self._filled)
         self.tokens = Tokens(pool, self.hub.trust)
         self.hub.forget_token = self.tokens.forget
         self.bridge = Bridge(layer)
@@ -67,7 +67,13 @@ class WakeupService:
         gate: Gate | None = self.election if self.is_shared else None
         self.listener = Listener("listener", [CHANGED_CHANNEL, WORK_CHANNEL], self.bridge, gate)
         self.sweeper = Sweeper(self.hub)
-        self._loops: list[Loop] = [self.link, self.bridge, self.hub.reader, self.sweeper]
+        self._loops: list[Loop] = [
+            self.link,
+            self.bridge,
+            self.hub.reader,
+            self.hub.inboxes,
+            self.sweeper,
+        ]
         if _listens(self.is_shared, may_lead):
             self._loops.append(self.listener)
 
@@ -108,6 +114,9 @@ class WakeupService:
 
     def _read(self, ids: list[UUID]) -> Awaitable[Rows]:
         return self.pool.run(read(ids))
+
+    def _filled(self, owners: list[str]) -> Awaitable[Iterable[str]]:
+        return self.pool.run(filled_inboxes(owners))
 
     def _identify(self) -> Awaitable[str]:
         return self.pool.run(identify())

@@ -7,13 +7,13 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from tasks_app.events import emit
-from tasks_app.wakeup import due
+from tasks_app.wakeup import due, owed
 from tasks_app.worker.claimer import Claimer
 from tasks_app.worker.executor import Executor
 
 
 class WorkEar:
-    """Passes on `queue:<name>`, `room:`, `due:<seconds>` and `cancel:<task id>`. Anything else is said and forgotten."""
+    """Passes on `queue:<name>`, `room:`, `due:<seconds>`, `deliver:` and `cancel:<task id>`. Anything else is said and forgotten."""
 
     def __init__(self, claimer: Claimer, executor: Executor) -> None:
         self._claimer = claimer
@@ -32,6 +32,8 @@ class WorkEar:
             self._claimer.work_offered()
         elif verb == "due" and due.heard(rest):
             return
+        elif verb == "deliver":
+            owed.tell()
         elif verb == "cancel" and (task_id := _uuid(rest)) is not None:
             self._executor.cancel(task_id)
         else:

@@ -17,7 +17,7 @@ CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
 SETTINGS = {"DJANGO_SETTINGS_MODULE": "tests.described_settings"}
 EXAMPLES = 40
 SEED = 20261130
-SCOPES = "submit,read,cancel,claim:*"
+SCOPES = "submit,read,cancel,notify,claim:*"
 
 
 def new_token(database_url: str) -> str:

@@ -38,7 +38,7 @@ _PROBLEMS = {
     400: "A parameter breaks a rule, or the body is not JSON; `parameter` names the offender.",
     401: "No credentials, or some that are forged, expired or revoked.",
     403: "The credentials lack the scope, which `detail` names.",
-    404: "There is no such task, or it is somebody else's.",
+    404: "There is no such task or entry, or it is somebody else's.",
     405: "Another method is meant; `Allow` has them.",
     409: "The lease is not the caller's any more: stop working on the task.",
     410: "The task was deleted.",

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tasks_app.api.claims import ClaimBody
+from tasks_app.api.notices import NotifyBody
 from tasks_app.api.openapi import parameters as by
 from tasks_app.api.steps import StepBody
 from tasks_app.api.submission import Submission
@@ -156,6 +157,43 @@ OPERATIONS = (
         (400, 401, 403, 405, 429, 503),
         (by.OF_TYPE,),
         scope="read",
+    ),
+    Operation(
+        "notify",
+        "post",
+        "/tasks/{task_id}/notify",
+        "Be told of a task's end, in the inbox or by a webhook",
+        {202: "Promised"},
+        {202: "The end will be told there, at once if it is over; asked before or not."},
+        (400, 401, 403, 404, 405, 413, 415, 422, 503),
+        (by.TASK_ID,),
+        NotifyBody,
+        "notify",
+        tag="message centre",
+    ),
+    Operation(
+        "inbox",
+        "get",
+        "/inbox",
+        "What ended and was not acknowledged, held while there is nothing",
+        {200: "Inbox"},
+        {200: "The oldest entries, or none when the hold ran out; `outcome` says which."},
+        (400, 401, 403, 405, 429, 503),
+        (by.HOLD,),
+        scope="notify",
+        tag="message centre",
+    ),
+    Operation(
+        "acknowledge",
+        "post",
+        "/inbox/{entry_id}/ack",
+        "Take an entry off the inbox's list",
+        {200: "Acknowledged"},
+        {200: "It is listed no more; asked before or not."},
+        (400, 401, 403, 404, 405, 503),
+        (by.ENTRY_ID,),
+        scope="notify",
+        tag="message centre",
     ),
     Operation(
         "claim",

@@ -36,6 +36,7 @@ def _path(name: str, schema: Shape) -> Parameter:
 
 
 TASK_ID = _path("task_id", IDENTIFIER)
+ENTRY_ID = _path("entry_id", IDENTIFIER)
 QUEUE = _path(
     "queue", {"type": "string", "minLength": 1, "maxLength": MAX_NAME_LENGTH, "pattern": "^[ -~]+$"}
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from asyncpoll.contract import ClaimOutcome, Outcome, Problem, Status
+from asyncpoll.contract import ClaimOutcome, DeliveryState, Outcome, Problem, Status
 from tasks_app.models.status import EventKind
 
 Shape = dict[str, Any]
@@ -174,6 +174,44 @@ SHAPES: dict[str, Shape] = {
             ),
         }
     ),
+    "DeliveryState": words(DeliveryState, "DELIVERED and FAILED never change again."),
+    "Promised": structure(
+        {
+            "delivery_id": described(
+                IDENTIFIER, "The entry's id, or the webhook-id, once it is told."
+            ),
+            "task_id": IDENTIFIER,
+            "inbox": FLAG,
+            "webhook": optional(TEXT),
+            "state": reference("DeliveryState"),
+        }
+    ),
+    "InboxEntry": structure(
+        {
+            "id": IDENTIFIER,
+            "task_id": IDENTIFIER,
+            "task": TEXT,
+            "queue": TEXT,
+            "status": reference("Status"),
+            "version": VERSION,
+            "result": described(ANYTHING, "With SUCCESS only, and where it is not apart."),
+            "result_apart": described(FLAG, "The result is too large for a list: get the task."),
+            "error": _FAILURE,
+            "finished_at": MOMENT,
+            "delivered_at": MOMENT,
+        }
+    ),
+    "Inbox": structure(
+        {
+            "entries": described(listed(reference("InboxEntry")), "Oldest first."),
+            "has_more": described(
+                FLAG, "There are others, which come once these are acknowledged."
+            ),
+            "outcome": reference("Outcome"),
+            **_HELD,
+        }
+    ),
+    "Acknowledged": structure({"id": IDENTIFIER, "acknowledged_at": MOMENT}),
     "LeasedTask": structure(
         {
             "task_id": IDENTIFIER,

@@ -36,8 +36,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--scopes",
             default="submit,read,cancel",
-            help="comma-separated, of submit, read, cancel, metrics (GET /metrics), claim:QUEUE and notify, which is reserved and "
-            "allows nothing yet (%(default)s)",
+            help="comma-separated, of submit, read, cancel, notify (ask to be told of ends, and the inbox), metrics "
+            "(GET /metrics) and claim:QUEUE (%(default)s)",
         )
         parser.add_argument(
             "--expires",
