@@ -18,7 +18,7 @@ _SAFE_SHARE: Final = 0.75
 # under twice the steady rate.
 _RETRY_SHARE: Final = 0.3
 # What a few waits may always do.
-_LEAST_RETRIES_A_SECOND: Final = 1.0
+_LEAST_RETRIES_A_SECOND: Final = 2.0
 _BURST: Final = 3
 
 
