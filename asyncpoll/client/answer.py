@@ -77,7 +77,10 @@ class InboxEntry:
 
     id: str
     task_id: str
-    raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    status: Status
+    result: Any = None
+    error: Mapping[str, Any] | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 def read_answer(document: Mapping[str, Any]) -> Answer:
@@ -89,7 +92,7 @@ def read_answer(document: Mapping[str, Any]) -> Answer:
         progress=number(document.get("progress")),
         message=str(document.get("message") or ""),
         result=document.get("result"),
-        error=document.get("error") if isinstance(document.get("error"), dict) else None,
+        error=_object(document.get("error")),
         outcome=_outcome(document.get("outcome")),
         stalled=document.get("stalled") is True,
         reset=document.get("reset") is True,
@@ -116,9 +119,7 @@ def read_entries(document: Mapping[str, Any]) -> tuple[InboxEntry, ...]:
     entries = document.get("entries")
     if not isinstance(entries, list):
         raise Unreadable(f"entries is {entries!r:.80}; it must be a list")
-    return tuple(
-        InboxEntry(_text(entry, "id"), str(entry.get("task_id") or ""), entry) for entry in entries
-    )
+    return tuple(map(_entry, entries))
 
 
 def split_cursor(cursor: str) -> tuple[str, int]:
@@ -155,6 +156,21 @@ def _milestone(event: Any, answer: Answer, gap: bool) -> Milestone:
         gap=gap,
         answer=answer,
     )
+
+
+def _entry(entry: Any) -> InboxEntry:
+    return InboxEntry(
+        id=_text(entry, "id"),
+        task_id=_text(entry, "task_id"),
+        status=_status(entry),
+        result=entry.get("result"),
+        error=_object(entry.get("error")),
+        raw=entry,
+    )
+
+
+def _object(value: Any) -> Mapping[str, Any] | None:
+    return value if isinstance(value, dict) else None
 
 
 def _text(document: Any, name: str) -> str:
