@@ -10,6 +10,7 @@ from uuid import UUID
 from asyncpoll.contract import ClaimOutcome
 from tasks_app import conf, store
 from tasks_app.claiming.claim import take
+from tasks_app.claiming.rounds import Round
 from tasks_app.claiming.turns import Turns
 from tasks_app.events import emit
 from tasks_app.hold.admission import Account, Verdict, admission, granted
@@ -138,11 +139,25 @@ async def _take(pool: Pool, asked: ClaimAsked) -> Taken:
 
 async def _take_fresh(transaction: Transaction, asked: ClaimAsked, lease: float) -> list[UUID]:
     """As many as asked for, if there are so many: what one owner falls short of is taken from the others."""
-    turns = _turns_of(asked.queue)
-    turns.relearn(await transaction.run(store.lanes([asked.queue], seen=turns.seen)))
+    turns, round_ = _turns_of(asked.queue), Round()
     taken: list[UUID] = []
-    while turns and len(taken) < asked.limit:
-        fresh = await take(transaction, turns, asked.claim, asked.limit - len(taken), lease)
+    while len(taken) < asked.limit:
+        found = await transaction.run(store.lanes([asked.queue], seen=turns.seen))
+        turns.relearn(found)
+        round_.meet(found)
+        taken += await _take_of(turns, transaction, asked, asked.limit - len(taken), lease)
+        if not round_.goes_on:
+            break
+    return taken
+
+
+async def _take_of(
+    turns: Turns, transaction: Transaction, asked: ClaimAsked, limit: int, lease: float
+) -> list[UUID]:
+    """Of those whom `turns` knows, until they have nothing left or there is no room for what they have."""
+    taken: list[UUID] = []
+    while turns and len(taken) < limit:
+        fresh = await take(transaction, turns, asked.claim, limit - len(taken), lease)
         if fresh is None:
             break
         taken += [task.id for task in fresh]

@@ -10,12 +10,12 @@ from uuid import UUID
 
 from tasks_app import conf, queues
 from tasks_app.claiming.claim import take
+from tasks_app.claiming.rounds import Round
 from tasks_app.claiming.turns import Turns
 from tasks_app.errors import StoreUnavailable
 from tasks_app.events import emit
 from tasks_app.loops import Loop
 from tasks_app.store import Claimed, give_back, lanes
-from tasks_app.store.claiming import MOST_LANES
 from tasks_app.store.pool import Pool
 from tasks_app.store.quarantine import despite_unfit
 from tasks_app.worker.executor import Executor
@@ -52,8 +52,8 @@ class Claimer(Loop):
         self._turns = Turns(_CREDIT_ROUNDS * held.concurrency)
         # True while there may be ready tasks of whom the turns don't know.
         self._unsure = True
-        # True where the last look may have ended before the last owner; `_beyond` once a claim got something of it.
-        self._cut = False
+        self._round = Round()
+        # True once a claim got something of a look that may have ended before the last owner.
         self._beyond = False
         self._looked = float("-inf")
         # True when the last claim left tasks behind; otherwise a guess is tried before a look.
@@ -69,6 +69,7 @@ class Claimer(Loop):
         """There may be work on `queue` (None: anywhere)."""
         if queue is None or self._takes(queue):
             self._unsure = True
+            self._round.restart()
             if queue is not None:
                 self._turns.guess(queue)
             self.wake()
@@ -128,7 +129,10 @@ class Claimer(Loop):
         """Whether a claim was made for which the limits left room."""
         used_up = not self._turns and (self._unsure or self._beyond)
         is_due = self._unsure and self._loaded and self._until_look <= 0
-        if used_up or is_due or time.monotonic() - self._looked >= poll:
+        polls = time.monotonic() - self._looked >= poll
+        if polls:
+            self._round.restart()
+        if used_up or is_due or polls:
             await self._look()
         return bool(self._turns) and await self._claim(free)
 
@@ -141,8 +145,8 @@ class Claimer(Loop):
         except BaseException:
             self._unsure = True
             raise
-        self._cut = len(found) >= MOST_LANES
-        learn = self._turns.learn if self._cut else self._turns.relearn
+        self._round.meet(found)
+        learn = self._turns.learn if self._round.is_cut else self._turns.relearn
         learn(found)
 
     async def _claim(self, free: int) -> bool:
@@ -154,8 +158,11 @@ class Claimer(Loop):
         batch = await despite_unfit(self._pool, lambda: self._take(free, lease_seconds))
         self._unanswered = False
         self._loaded = bool(self._turns)
-        if batch:
-            self._beyond = self._cut
+        if batch is None:
+            # Whoever has room may stand behind all those who have none.
+            self._unsure = self._unsure or self._round.goes_on
+        elif batch:
+            self._beyond = self._round.is_cut
             emit("task.claimed", count=len(batch), asked=free)
         self._executor.accept(batch or (), lease_until)
         return batch is not None

@@ -1,4 +1,4 @@
-"""Room under a limit of running tasks is heard of at once, however it came about."""
+"""Room under a limit of running tasks is used at once, however it came about and whoever stands before it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from tasks_app.limits import new_task_id
 from tasks_app.store import Call, Lane, NewTask, Share
 from tasks_app.store.pool import close_loop_pool, loop_pool
 from tasks_app.store.quarantine import quarantine
+from tests.external_tasks import QUEUE
+from tests.integration.executors_support import executing
 from tests.support import aeventually
 from tests.workers import ended, fetch, working
 
@@ -37,11 +39,31 @@ async def run(call: Call[Any]) -> Any:
     return await (await loop_pool()).run(call)
 
 
+def new(owner: str, queue: str, name: str = "sample.add") -> NewTask:
+    return NewTask(new_task_id(), name, queue, owner, 0, "[1]", "{}", 1, 60.0)
+
+
 async def enqueue(queue: str) -> UUID:
-    (task_id,) = await run(
-        store.enqueue([NewTask(new_task_id(), "sample.add", queue, "a", 0, "[1]", "{}", 1, 60.0)])
-    )
+    (task_id,) = await run(store.enqueue([new("a", queue)]))
     return task_id
+
+
+async def bar(queue: str, name: str) -> UUID:
+    """Many owners have no room for what they have there; one behind them all has. Gives its task."""
+    barred = [f"o{number:02}" for number in range(30)]
+    await run(store.enqueue([new(owner, "mail") for owner in barred]))
+    shares = [Share(Lane("mail", owner), 1) for owner in barred]
+    assert len(await run(store.claim(STRANGER, shares, 60.0))) == 30
+    await run(store.enqueue([new(owner, queue, name) for owner in barred]))
+    (task_id,) = await run(store.enqueue([new("z", queue, name)]))
+    return task_id
+
+
+@pytest.fixture
+def few_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One look gives only three owners."""
+    for module in ("store.claiming", "claiming.rounds"):
+        monkeypatch.setattr(f"tasks_app.{module}.MOST_LANES", 3)
 
 
 async def claim() -> None:
@@ -105,3 +127,24 @@ async def test_a_task_that_no_longer_runs_makes_room_that_other_queues_hear_of(
         )
         assert [_ async for _ in blocking] == []
         assert (await ended(waiting)).status == "SUCCESS"
+
+
+async def test_an_owner_with_room_is_found_behind_any_number_that_have_none(
+    few_lanes: None,
+) -> None:
+    """A worker looks on until it has come round, and does not wait for its polls."""
+    wanted = await bar("pdf", "sample.add")
+    async with working(queues=("pdf",)) as worker:
+        assert (await ended(wanted)).status == "SUCCESS"
+        claimer = worker.claimer
+        await aeventually(lambda: not claimer._unsure and claimer._at_rest.is_set())
+
+
+async def test_a_claim_from_outside_finds_an_owner_with_room_as_well(
+    few_lanes: None, service: Any
+) -> None:
+    """At once: it is not held."""
+    wanted = await bar(QUEUE, "sample.anything")
+    async with executing() as executor:
+        claim = await executor.claim("c1", limit=5)
+    assert [task["task_id"] for task in claim["tasks"]] == [str(wanted)]

@@ -216,7 +216,7 @@ async def test_a_new_owner_is_found_while_another_has_no_end_of_tasks(desks):
 
 async def test_more_owners_than_one_look_gives_do_not_wait_for_a_poll(desks, monkeypatch):
     """Whoever was beyond the end of the last look is found by the next, which follows when that one is used up."""
-    monkeypatch.setattr("tasks_app.worker.claimer.MOST_LANES", 4)
+    monkeypatch.setattr("tasks_app.claiming.rounds.MOST_LANES", 4)
     desk = desks(50)
     desk.ready = [claimed(number, owner=f"o{number}") for number in range(1, 10)]
 
@@ -253,7 +253,7 @@ async def test_owners_whose_tasks_somebody_has_locked_are_not_looked_for_again_a
     desks, monkeypatch
 ):
     """However many they are: a look of which nothing could be claimed is followed by a rest."""
-    monkeypatch.setattr("tasks_app.worker.claimer.MOST_LANES", 4)
+    monkeypatch.setattr("tasks_app.claiming.rounds.MOST_LANES", 4)
     desk = desks(50)
     locked = [Lane("default", f"o{number}") for number in range(4)]
     desk.pool.default = lambda call: locked if call.statement == "lanes" else []
