@@ -37,7 +37,7 @@ class _Asked:
     problems: Problems = field(default_factory=list)
 
 
-@api_view("GET", "HEAD", scope="read")
+@api_view("GET", "HEAD", scope="read", most_tickets=MOST_TASKS)
 async def long_poll_many(request: HttpRequest, identity: Identity) -> HttpResponse:
     """Answers once one of the tasks has moved, after lingering for others that do."""
     asked = _read_tasks(values(request, "task"), identity)

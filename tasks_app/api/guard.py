@@ -19,7 +19,9 @@ from tasks_app.api.responses import ProblemRaised, answer, problem, problem_docu
 View = Callable[..., Any]
 
 
-def api_view(*methods: str, scope: str | None = None) -> Callable[[View], View]:
+def api_view(
+    *methods: str, scope: str | None = None, most_tickets: int = 1
+) -> Callable[[View], View]:
     """Make `view(request, identity, …)` a view of the API for `methods`; `scope` None asks for no credentials.
 
     A scope may name an argument of the view's: "claim:{queue}". It is asked for before, and again when an answer that
@@ -36,7 +38,7 @@ def api_view(*methods: str, scope: str | None = None) -> Callable[[View], View]:
                 if scope is None:
                     return await view(request, **arguments)
                 needed = scope.format_map(arguments)
-                identity = await authorize(request, needed)
+                identity = await authorize(request, needed, most_tickets)
                 response = await view(request, identity=identity, **arguments)
                 await confirm(identity, needed)
                 return response
@@ -54,9 +56,9 @@ def api_view(*methods: str, scope: str | None = None) -> Callable[[View], View]:
     return decorate
 
 
-async def authorize(request: HttpRequest, scope: str) -> Identity:
+async def authorize(request: HttpRequest, scope: str, most_tickets: int = 1) -> Identity:
     """Who asks, with the scope. Raises ProblemRaised with 401 or 403."""
-    identity = await identify(request)
+    identity = await identify(request, most_tickets)
     require(identity, scope)
     return identity
 
@@ -124,6 +126,6 @@ def parse_task_id(text: str, identity: Identity) -> UUID:
             text,
             "must be a task's id: a UUID, as in the Location of the answer that accepted it",
         ) from None
-    if identity.only is not None and identity.only != task_id:
+    if not identity.may_see(task_id):
         raise errors.TaskNotFound(task_id)
     return task_id

@@ -54,14 +54,14 @@ class Standing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """On whose behalf a request acts. `owner` None sees every task; `only` narrows it to one.
+    """On whose behalf a request acts. `owner` None sees every task; `only` narrows it to some.
 
     Who has no owner counts among a `crowd` when it is held: by default among those who may see the same.
     """
 
     owner: str | None
     scopes: frozenset[str] = ALL_SCOPES
-    only: UUID | None = None
+    only: frozenset[UUID] | None = None
     standing: Standing | None = field(default=None, compare=False, repr=False)
     crowd: str = ""
 
@@ -70,15 +70,20 @@ class Identity:
         """Whose place it takes when it is held."""
         if self.owner is not None:
             return Account(self.owner)
-        return Account(self.crowd or str(self.only or ""), is_crowd=True)
+        same = str(min(self.only)) if self.only else ""
+        return Account(self.crowd or same, is_crowd=True)
+
+    def may_see(self, task_id: UUID) -> bool:
+        """False for a task that is none of those it is narrowed to, there or not."""
+        return self.only is None or task_id in self.only
 
 
-async def identify(request: HttpRequest) -> Identity:
-    """The identity behind a request. Raises ProblemRaised with 401 where there is none."""
+async def identify(request: HttpRequest, most_tickets: int = 1) -> Identity:
+    """The identity behind a request, which may bring so many tickets. Raises ProblemRaised with 401 where there is none."""
     tickets = values(request, "ticket")
     if tickets:
         _hide_ticket(request)
-        return _from_ticket(tickets)
+        return _from_tickets(tickets, most_tickets)
     bearer = await read_bearer(request)
     if bearer is not None:
         return _from_bearer(bearer)
@@ -173,13 +178,13 @@ _ANYBODY = Identity(owner="", scopes=ALL_SCOPES | {ANY_QUEUE}, standing=_Always(
 
 
 class _TicketStanding:
-    __slots__ = ("_ticket",)
+    __slots__ = ("_expires_at",)
 
-    def __init__(self, ticket: Ticket) -> None:
-        self._ticket = ticket
+    def __init__(self, expires_at: float) -> None:
+        self._expires_at = expires_at
 
     def holds(self) -> bool:
-        return time.time() < self._ticket.expires_at
+        return time.time() < self._expires_at
 
     async def renew(self) -> Identity | None:
         return None
@@ -192,18 +197,23 @@ def _hide_ticket(request: HttpRequest) -> None:
         scope["query_string"] = query.encode("latin1", "replace")
 
 
-def _from_ticket(tickets: list[str]) -> Identity:
-    ticket = read_ticket(tickets[0]) if len(tickets) == 1 else None
-    if ticket is None:
+def _from_tickets(given: list[str], most: int) -> Identity:
+    """One of several that is not valid opens nothing, and takes nothing from the others."""
+    tickets = _valid(given) if len(given) <= most else []
+    if not tickets:
         raise ProblemRaised(
             unauthenticated(
                 "The ticket is not valid or has expired; get a new one from the backend that submitted the task.",
                 parameter="ticket",
             )
         )
-    return Identity(
-        None, frozenset({"read"}), ticket.task_id, _TicketStanding(ticket), ticket.crowd
-    )
+    only = frozenset(ticket.task_id for ticket in tickets)
+    standing = _TicketStanding(min(ticket.expires_at for ticket in tickets))
+    return Identity(None, frozenset({"read"}), only, standing, min(each.crowd for each in tickets))
+
+
+def _valid(given: list[str]) -> list[Ticket]:
+    return [ticket for ticket in map(read_ticket, given) if ticket is not None]
 
 
 class _TokenStanding:

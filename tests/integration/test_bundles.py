@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import time
 from collections import Counter
 from itertools import combinations
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 
 from asyncpoll.contract import Status
 from tasks_app.api.identity import poll_ticket
+from tasks_app.api.tickets import Ticket
 from tasks_app.hold import bundles
 from tasks_app.hold.admission import admission
 from tasks_app.models.task import new_task_id
@@ -399,6 +401,41 @@ class TestProblems:
         body = await poll(client, mine, other, ticket=poll_ticket(mine))
         assert moved(body) == {str(mine): 1}
         assert [(p["task"], p["status"]) for p in body["problems"]] == [(str(other), 404)]
+
+    async def test_tickets_answer_for_their_tasks_together(self, client, service, settings):
+        """One that is not valid opens nothing and takes nothing from the others; with none that is, 401."""
+        settings.ASYNCPOLL = {**settings.ASYNCPOLL, "ANONYMOUS": False}
+        first, second, other = await several(service, 3)
+        spoilt = f"{poll_ticket(other)}x"
+        tickets = [poll_ticket(first), spoilt, poll_ticket(second)]
+        body = await poll(client, first, second, other, ticket="&ticket=".join(tickets))
+        assert moved(body) == {str(first): 1, str(second): 1}
+        assert [(p["task"], p["status"]) for p in body["problems"]] == [(str(other), 404)]
+        response = await client.get(f"{address(first)}&ticket={spoilt}&ticket=x")
+        is_problem(response, 401, "unauthenticated", "ticket")
+
+    async def test_more_tickets_than_tasks_can_be_asked_for_are_refused(
+        self, client, service, settings
+    ):
+        """Each costs a signature to check."""
+        (task,) = await several(service, 1)
+        too_many = f"&ticket={poll_ticket(task)}" * 101
+        is_problem(await client.get(address(task) + too_many), 401, "unauthenticated", "ticket")
+
+    async def test_the_ticket_that_ends_first_ends_what_is_held_with_all(
+        self, client, service, monkeypatch
+    ):
+        """They are looked at again when it wakes."""
+        first, second = await several(service, 2)
+        now = time.time()
+        tickets = {"a": Ticket(first, "", now + 1_000), "b": Ticket(second, "", now + 100)}
+        monkeypatch.setattr("tasks_app.api.identity.read_ticket", tickets.get)
+        about = address(f"{first}:1", f"{second}:1")
+        asked = asyncio.ensure_future(client.get(f"{about}&ticket=a&ticket=b"))
+        await aeventually(lambda: admission.held == 1)
+        monkeypatch.setattr("time.time", lambda: now + 200)
+        await service.pool.run(step(first, Status.RUNNING))
+        is_problem(await asked, 401, "unauthenticated")
 
 
 class TestLimits:

@@ -29,7 +29,7 @@ _SCHEMES = {
         "type": "apiKey",
         "in": "query",
         "name": "ticket",
-        "description": "The `poll_ticket` of a submission: reads that one task.",
+        "description": "The `poll_ticket` of a submission: reads that one task. `tasks/long_poll` takes one for each task.",
     },
 }
 
