@@ -23,8 +23,8 @@ function read({ pathname, searchParams }, init) {
   const query = Object.fromEntries(searchParams);
   const hold = "max_hold_seconds" in query ? Number(query.max_hold_seconds) : null;
   const { method, headers, body, credentials } = init;
-  const tasks = searchParams.getAll("task");
-  return { at: now(), method, path: pathname, headers, body, credentials, query, hold, tasks };
+  const [tasks, tickets] = ["task", "ticket"].map((name) => searchParams.getAll(name));
+  return { at: now(), method, path: pathname, headers, body, credentials, query, hold, tasks, tickets };
 }
 
 function respond({ after = 0, cut = false, status = 200, headers = {}, body = "" }, signal) {

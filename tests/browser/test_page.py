@@ -183,22 +183,27 @@ class TestAgainstOurServer:
         assert polls.most_at_once == 1
         assert len(polls.urls) <= 10
 
-    def test_a_ticket_is_all_that_a_page_needs(
+    def test_tickets_are_all_that_a_page_needs(
         self, site: Site, context: BrowserContext, page: Page
     ) -> None:
-        """Without one it is told so at once."""
-        task = site.post("/tasks", task="sample.add", kwargs={"a": 2, "b": 40})
+        """One request is held for all of them. Without one, a wait is told so at once."""
+        tasks = [site.post("/tasks", task="sample.add", kwargs={"a": n, "b": 40}) for n in range(8)]
         page.goto(f"{site.origin}/demo")
         context.set_extra_http_headers({"X-Forwarded-For": "192.0.2.1"})
+        polls = Polls(page)
         begin(
             page,
             "const poll = new Asyncpoll();"
-            "const refused = await poll.wait(argument.task_id).catch((error) => [error.name, error.status]);"
-            "const { result } = await poll.wait(argument.task_id, { ticket: argument.poll_ticket, milestones: true });"
-            "return { refused, result };",
-            task,
+            "const refused = await poll.wait(argument[0].task_id).catch((error) => [error.name, error.status]);"
+            "const waits = argument.map(({ task_id, poll_ticket: ticket }) => poll.wait(task_id, { ticket, milestones: true }));"
+            "return { refused, results: (await Promise.all(waits)).map(({ result }) => result) };",
+            tasks,
         )
-        assert came(page) == {"refused": ["RequestRefused", 401], "result": 42}
+        assert came(page) == {
+            "refused": ["RequestRefused", 401],
+            "results": [n + 40 for n in range(8)],
+        }
+        assert polls.most_at_once == 1
 
     def test_waiting_asks_caches_to_stay_out_of_it(self, site: Site, page: Page) -> None:
         """In words that HTTP/1.0 knows as well."""

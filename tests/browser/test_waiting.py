@@ -341,6 +341,22 @@ class TestManyTasks:
         scripts.go_on(1_000)
         assert [len(request["tasks"]) for request in scripts.asked] == [100, 50]
 
+    def test_tickets_go_along_with_their_tasks(self, scripts: Scripts) -> None:
+        """Forty in a request, and never together with what a token is for."""
+        scripts.begin(
+            """
+            const poll = m.play([m.rolledOver]);
+            poll.wait("t");
+            for (let n = 0; n < 50; n += 1) poll.wait(`t${n}`, { ticket: `T${n}` });
+            """
+        )
+        scripts.go_on(1_000)
+        assert [(len(request["tasks"]), len(request["tickets"])) for request in scripts.asked] == [
+            (1, 0),
+            (40, 40),
+            (10, 10),
+        ]
+
     def test_one_that_joins_later_does_not_wait_for_the_hold_to_end(self, scripts: Scripts) -> None:
         """The request is sent again for both; nobody's cursor is lost."""
         scripts.begin(

@@ -29,6 +29,7 @@ export const DEFAULTS = Object.freeze({
 });
 
 const MOST_TASKS = 100; // in one request, by the protocol
+const MOST_TICKETS = 40; // in one request: with their tasks they stay below the 8 KB that gateways allow its first line
 const GATHER_MS = 20; // waits that begin within it share their first request
 const CALL_TIMEOUT_MS = 30_000; // of requests that do not hold
 const BACK_ONLINE_MS = 1_000; // devices that come back online together do not ask together
@@ -416,7 +417,8 @@ class Line {
   /** Is there room for another one? */
   takes(waiter) {
     const [other = waiter] = this.#waiters;
-    return this.#waiters.size < MOST_TASKS && other.ticket === waiter.ticket;
+    const most = waiter.ticket ? MOST_TICKETS : MOST_TASKS;
+    return this.#waiters.size < most && Boolean(other.ticket) === Boolean(waiter.ticket);
   }
 
   join(waiter) {
@@ -466,7 +468,8 @@ class Line {
     for (const { wait } of waiters) query.append("task", `${wait.taskId}:${wait.version}`);
     query.set("max_hold_seconds", (holdMs / 1_000).toFixed(3));
     if (waiters.length > 1) query.set("linger_ms", this.#api.rules.lingerMs);
-    if (waiters[0].ticket) query.set("ticket", waiters[0].ticket);
+    const tickets = new Set(waiters.map(({ ticket }) => ticket).filter(Boolean));
+    for (const ticket of tickets) query.append("ticket", ticket);
     return query;
   }
 
