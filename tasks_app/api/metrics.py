@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse
@@ -43,6 +44,7 @@ def serving_use() -> ServingUse:
         most_held=admission.most_held,
         draining=admission.draining,
         lag_seconds=admission.lag_seconds,
+        tasks=len(asyncio.all_tasks()),
     )
 
 

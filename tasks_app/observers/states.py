@@ -73,6 +73,7 @@ class ServingUse:
     most_held: int
     draining: bool
     lag_seconds: float
+    tasks: int
 
     def collect(self) -> Iterator[Metric]:
         """Held and limits, draining, and how late the event loop is."""
@@ -81,6 +82,7 @@ class ServingUse:
         yield _one("held_limit", "Requests held at once before holds are shed", self.most_held)
         yield _one("draining", "1 while this process goes away", self.draining)
         yield _one("event_loop_lag_seconds", "How late the event loop was lately", self.lag_seconds)
+        yield _one("event_loop_tasks", "asyncio tasks in this process", self.tasks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """A fleet of web processes with Redis between them, and everything that can go wrong there, under load.
 
 Each scenario: commits every 40 ms, waiters for them at every process. Nobody waits longer than 3 s past a commit, the
-trouble shows in /readyz, and the fleet is well again without a restart.
+trouble shows in /readyz and in metrics, and the fleet is well again without a restart, with the connections and the
+asyncio tasks that it had before.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fleet.fleet import Fleet, started
-from tests.fleet.stream import stream
 from tests.fleet.webs import Webs
 
 # Packets are dropped by a filter that only Linux has.
@@ -58,8 +58,7 @@ async def test_a_killed_server_costs_a_delay_and_is_joined_again(fleet):
     await fleet.webs.leader()
     async with fleet.stream() as lateness:
         fleet.redis.kill()
-        for web in fleet.webs:
-            await web.shows(code=200, link="down", layer="down", bridge="standby")
+        await fleet.webs.show(code=200, link="down", layer="down", bridge="standby")
         await lateness.goes_on(fleet.webs)
         await asyncio.to_thread(fleet.redis.start)
         await fleet.webs.leader()
@@ -73,8 +72,7 @@ async def test_a_frozen_server_is_noticed_though_no_connection_ends(fleet):
     await fleet.webs.leader()
     async with fleet.stream() as lateness:
         fleet.redis.pause()
-        for web in fleet.webs:
-            await web.shows(code=200, link="down", layer="down")
+        await fleet.webs.show(code=200, link="down", layer="down")
         await lateness.goes_on(fleet.webs)
         fleet.redis.resume()
         await fleet.webs.leader()
@@ -88,9 +86,10 @@ async def test_a_killed_leader_is_succeeded(fleet):
     leader = await fleet.webs.leader()
     others = fleet.but(leader)
     try:
-        async with stream(fleet.postgres.url, others) as lateness:
+        async with fleet.stream(others) as lateness:
             leader.kill()
-            await others.leader()
+            successor = await others.leader()
+            await successor.shows(code=200, bridge="leader", link="up")
             await lateness.goes_on(others)
     finally:
         leader.start()
@@ -105,6 +104,7 @@ async def test_a_frozen_leader_is_succeeded_and_stands_by_when_it_wakes(fleet):
     async with fleet.stream() as lateness:
         frozen.signal(signal.SIGSTOP)
         began = time.monotonic()
+        await others.show(code=200, link="down", layer="up", bridge="standby")
         successor = await others.leader()
         assert time.monotonic() - began <= FREEZING_SECONDS + lateness.excuse
         await lateness.goes_on(others)
@@ -136,7 +136,8 @@ async def test_restarting_postgres_costs_a_delay(fleet):
     """Every connection is gone; the lock is fought for anew."""
     await fleet.webs.leader()
     async with fleet.stream() as lateness:
-        await asyncio.to_thread(fleet.postgres.restart)
+        async with fleet.webs.counting("listener_connects_total"):
+            await asyncio.to_thread(fleet.postgres.restart)
         await lateness.goes_on(fleet.webs)
         await fleet.webs.leader()
         await lateness.goes_on(fleet.webs)
@@ -149,7 +150,7 @@ async def test_a_leaders_listening_connection_that_goes_silent_is_replaced(fleet
     """Everything else works meanwhile. Its old session is half open, and ended so that the lock is free."""
     leader = await fleet.webs.leader()
     async with fleet.stream() as lateness:
-        async with fleet.webs.log("This process relays wake-ups for all"):
+        async with fleet.webs.counting("bridge_elections_total"):
             getattr(leader.listening, fault)()
         await fleet.webs.leader()
         await lateness.goes_on(fleet.webs)
@@ -164,7 +165,7 @@ async def test_a_redis_connection_that_goes_silent_is_replaced(fleet, fault):
     deaf = fleet.but(await fleet.webs.leader())[0]
     async with fleet.stream() as lateness:
         getattr(deaf.redis, fault)()
-        await deaf.shows(link="down")
+        await deaf.shows(code=200, link="down")
         await fleet.webs.leader()
         await lateness.goes_on(fleet.webs)
     lateness.keeps_the_promise()
@@ -176,7 +177,8 @@ async def test_a_process_that_reads_too_slowly_is_cut_off_and_comes_back(fleet):
     """The server keeps so much for a subscriber and no more; what it dropped is a gap."""
     slow = fleet.but(await fleet.webs.leader())[0]
     async with fleet.stream() as lateness:
-        await fleet.overrun(slow)
+        async with Webs([slow]).counting("link_losses_total"):
+            await fleet.overrun(slow)
         await fleet.webs.leader()
         await lateness.goes_on(fleet.webs)
     lateness.keeps_the_promise(but=[slow])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import signal
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgpack
@@ -32,10 +33,16 @@ class Fleet:
     postgres: Postgres
     redis: RedisServer
     webs: Webs
+    _tasks: dict[str, float] = field(default_factory=dict)
 
-    def stream(self) -> AbstractAsyncContextManager[Lateness]:
-        """Commits, waiters and their lateness."""
-        return stream(self.postgres.url, self.webs)
+    @asynccontextmanager
+    async def stream(self, webs: Webs | None = None) -> AsyncIterator[Lateness]:
+        """Commits, waiters at `webs` (all), and their lateness. What all had before the first is what is theirs to have."""
+        if not self._tasks:
+            await self.webs.leader()
+            self._tasks = await self._fewest_tasks()
+        async with stream(self.postgres.url, self.webs if webs is None else webs) as lateness:
+            yield lateness
 
     def mend(self) -> None:
         """Undo whatever was done to it and does not end by itself."""
@@ -58,9 +65,31 @@ class Fleet:
         return Webs(other for other in self.webs if other is not web)
 
     async def leaves_nothing_behind(self) -> None:
-        """Wait until everybody is well and has the connections that it had before."""
+        """Wait until everybody is well, says so, and has the connections and the asyncio tasks that it had before."""
         await self.webs.leader()
+        await self.webs.show(code=200, link="up", layer="up")
         await aeventually(self._has_its_connections)
+        await aeventually(self._has_its_tasks)
+
+    async def _has_its_tasks(self) -> bool:
+        tasks = await self._tasks_by_part()
+        return tasks.keys() == self._tasks.keys() and all(
+            count <= self._tasks[part] for part, count in tasks.items()
+        )
+
+    async def _fewest_tasks(self) -> dict[str, float]:
+        """Of several looks: some come and go."""
+        looks = [await self._tasks_by_part() for _ in range(5)]
+        return {part: min(look.get(part, math.inf) for look in looks) for part in looks[0]}
+
+    async def _tasks_by_part(self) -> dict[str, float]:
+        """The most asyncio tasks that any process with the same part in the bridge has."""
+        tasks: dict[str, float] = {}
+        for web in self.webs:
+            scrape = await web.scrape()
+            part = "leader" if scrape.value("bridge", part="leader") else "standby"
+            tasks[part] = max(tasks.get(part, 0), scrape.value("event_loop_tasks"))
+        return tasks
 
     async def _has_its_connections(self) -> bool:
         listening = "application_name = 'asyncpoll listener'"

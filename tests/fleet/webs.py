@@ -17,6 +17,7 @@ from tests.databases import ROOT
 from tests.fleet.proxy import Proxy
 from tests.fleet.redis_server import RedisServer
 from tests.postgres import Postgres
+from tests.scraping import Scrape
 from tests.support import aeventually, free_port
 
 AWAY = (OSError, asyncio.IncompleteReadError, TimeoutError)
@@ -63,13 +64,24 @@ class Web:
             return {}
         return {**answer.json, "code": answer.status}
 
+    async def scrape(self) -> Scrape:
+        """Its metrics; none when it does not answer."""
+        try:
+            async with asyncio.timeout(5):
+                answer = await ask(self.port, "/metrics")
+        except AWAY:
+            return Scrape("")
+        return Scrape(answer.body.decode() if answer.status == 200 else "")
+
     async def says(self, **facts: Any) -> bool:
-        """Does `readyz` say so?"""
-        said = await self.readyz()
-        return all(said.get(name) == value for name, value in facts.items())
+        """Do both say so, `readyz` and metrics?"""
+        said, scrape = await self.readyz(), await self.scrape()
+        return all(said.get(name) == value for name, value in facts.items()) and all(
+            metrics_say(scrape, name, value) for name, value in facts.items()
+        )
 
     async def shows(self, **facts: Any) -> None:
-        """Wait until `readyz` says so."""
+        """Wait until both say so, `readyz` and metrics."""
         await aeventually(lambda: self.says(**facts))
 
     def logged(self) -> str:
@@ -99,8 +111,36 @@ class Web:
         self.listening.close()
 
 
+def metrics_say(scrape: Scrape, name: str, value: Any) -> bool:
+    """Do metrics agree with what `readyz` says of its part `name`?"""
+    if name in ("link", "layer"):
+        return scrape.has(f"{name}_up") and scrape.value(f"{name}_up") == (value == "up")
+    if name == "bridge":
+        return scrape.value("bridge", part=value) == 1
+    assert name == "code", f"metrics say nothing of {name}"
+    return scrape.has("link_up")
+
+
 class Webs(list[Web]):
     """All of them."""
+
+    async def show(self, **facts: Any) -> None:
+        """Wait until each of them has said so, in `readyz` and in its metrics."""
+        await asyncio.gather(*(web.shows(**facts) for web in self))
+
+    @asynccontextmanager
+    async def counting(self, counter: str) -> AsyncIterator[None]:
+        """At the end of the block, wait until a counter of theirs has grown: it tells also of what is over soon."""
+        before = await self._sum(counter)
+        yield
+
+        async def has_grown() -> bool:
+            return await self._sum(counter) > before
+
+        await aeventually(has_grown)
+
+    async def _sum(self, counter: str) -> float:
+        return sum([(await web.scrape()).value(counter) for web in self])
 
     async def leader(self) -> Web:
         """The one that is the bridge, once exactly one is, and everybody hears it."""

@@ -34,7 +34,7 @@ FINISHED = {
     "queue_wait_ms": -3.0,
 }
 EVERY_STATE = (
-    ServingUse({"status": 2}, inside=3, most_held=10, draining=False, lag_seconds=0.5),
+    ServingUse({"status": 2}, inside=3, most_held=10, draining=False, lag_seconds=0.5, tasks=7),
     LinkUse(LinkState("leader", trusted=True, layer=False)),
     PoolUse({"pool_max": 4, "pool_size": 3, "pool_available": 1, "requests_wait_ms": 1500}),
     QueueUse([QueueDepth("red", 7, 1.5)]),
@@ -192,6 +192,7 @@ def test_states_are_told_as_they_are():
     assert scrape.value("pool_wait_seconds_total") == 1.5
     assert scrape.value("queue_age_seconds", queue="red") == 1.5
     assert scrape.value("event_loop_lag_seconds") == 0.5
+    assert scrape.value("event_loop_tasks") == 7
 
 
 def families() -> set[str]:
