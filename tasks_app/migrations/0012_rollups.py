@@ -41,9 +41,9 @@ class Migration(migrations.Migration):
                 ("queue", models.CharField(max_length=200)),
                 ("outcome", models.CharField(max_length=9)),
                 ("count", models.BigIntegerField()),
-                ("ran_bins", tasks_app.models.rollup.Integers()),
+                ("ran_bins", tasks_app.models.rollup.SmallIntegers()),
                 ("ran_counts", tasks_app.models.rollup.Integers()),
-                ("waited_bins", tasks_app.models.rollup.Integers()),
+                ("waited_bins", tasks_app.models.rollup.SmallIntegers()),
                 ("waited_counts", tasks_app.models.rollup.Integers()),
             ],
             options={

@@ -17,10 +17,19 @@ class Integers(models.Field):
         return "integer[]"
 
 
+class SmallIntegers(Integers):
+    """smallint[]: with these for bins, nearly every rollup fits into its row."""
+
+    def db_type(self, connection: Any) -> str:
+        """What Postgres calls it."""
+        return "smallint[]"
+
+
 class Rollup(models.Model):
     """The attempts of one type and queue that ended their tasks within an hour, or a day, from `started_at` on (UTC).
 
-    How long they ran and had waited, as counts of the bins that they fall into; see `tasks_app.insights.sketch`.
+    How long they ran and had waited, as counts of the bins that they fall into; see `tasks_app.insights.sketch`. A bin
+    may come more than once.
     """
 
     pk = models.CompositePrimaryKey("task", "started_at", "span_seconds", "queue", "outcome")
@@ -30,9 +39,9 @@ class Rollup(models.Model):
     queue = models.CharField(max_length=MAX_NAME_LENGTH)
     outcome = models.CharField(max_length=9)
     count = models.BigIntegerField()
-    ran_bins = Integers()
+    ran_bins = SmallIntegers()
     ran_counts = Integers()
-    waited_bins = Integers()
+    waited_bins = SmallIntegers()
     waited_counts = Integers()
 
     class Meta:

@@ -55,9 +55,12 @@ def roll_up(
     )
 
 
-def fold_day(after_days: int) -> Call[Rolled | None]:
-    """Make one rollup of the hours of the oldest day that ended so many days ago; None: there is none."""
-    return Call("fold_day", {"after_days": after_days}, _rolled)
+def fold_day(after_days: int, most_hours: int) -> Call[Rolled | None]:
+    """Make one rollup of the hours of the oldest day that ended so many days ago; None: there is none.
+
+    `most_hours` as in `roll_up`: so long it has to be remembered which hours were rolled up.
+    """
+    return Call("fold_day", {"after_days": after_days, "most_hours": most_hours}, _rolled)
 
 
 def sum_rollups(

@@ -15,10 +15,10 @@ _EVERY_SECONDS = 60.0
 # A task's end carries the time of its statement and is seen when its transaction commits; one that the caller opened
 # may last. What commits later than the last look is not counted.
 LOOKS: Final = (60.0, 600.0, 7_200.0)
-# How far back a first round goes, and after how many days hours are folded into one. An hour that was folded must
-# never be rolled up again, so the first is the smaller.
+# How far back a first round goes.
 MOST_HOURS: Final = 32 * 24
-FOLD_AFTER_DAYS: Final = 35
+# What a plan reads is a month: with a week of it by the hour that is a third of the rows.
+FOLD_AFTER_DAYS: Final = 8
 # Between two hours, so that the history of a month leaves the database to others for most of the time.
 _BREATH_SECONDS = 0.1
 
@@ -39,7 +39,7 @@ class Rollups(Loop):
         ) is not None:
             emit("hour.rolled_up", started_at=hour.started_at, count=hour.count)
             await asyncio.sleep(_BREATH_SECONDS)
-        while (day := await self._pool.run(fold_day(FOLD_AFTER_DAYS))) is not None:
+        while (day := await self._pool.run(fold_day(FOLD_AFTER_DAYS, MOST_HOURS))) is not None:
             emit("day.folded", started_at=day.started_at, count=day.count)
             await asyncio.sleep(_BREATH_SECONDS)
         return _EVERY_SECONDS

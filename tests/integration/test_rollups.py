@@ -15,7 +15,7 @@ from tasks_app.models import RolledHour, Rollup, Task
 from tasks_app.store import Rolled, dsn, fold_day, newest_durations, sum_rollups
 from tasks_app.store.driver import run
 from tasks_app.upkeep.rollups import FOLD_AFTER_DAYS, MOST_HOURS
-from tests.integration.measured import finished, hours_ago, roll
+from tests.integration.measured import NOW_HOUR, finished, hours_ago, roll
 
 pytestmark = pytest.mark.django_db
 DAY = 86_400
@@ -119,11 +119,11 @@ def test_a_first_round_goes_back_a_month_and_no_further() -> None:
     finished(hours_ago(47), [5.0] * 2)
     finished(hours_ago(2), [5.0] * 3)
     assert roll(most_hours=48) == [3, 2]
-    assert MOST_HOURS < FOLD_AFTER_DAYS * 24
 
 
 def test_hours_of_a_day_long_past_become_one_row_and_say_the_same() -> None:
     """Years cost a row a day; what was folded is never rolled up again."""
+    fold = fold_day(FOLD_AFTER_DAYS, MOST_HOURS)
     finished(hours_ago(4), [5.0] * 4)
     finished(hours_ago(3), [50.0] * 4)
     finished(hours_ago(2), [500.0])
@@ -133,13 +133,33 @@ def test_hours_of_a_day_long_past_become_one_row_and_say_the_same() -> None:
     for number, hour in enumerate(Rollup.objects.order_by("started_at"), 1):
         moved = Rollup.objects.filter(task=hour.task, started_at=hour.started_at, span_seconds=3600)
         moved.update(started_at=at + timedelta(hours=number))
-    assert run(fold_day(FOLD_AFTER_DAYS)) == Rolled(at, 3)
-    assert run(fold_day(FOLD_AFTER_DAYS)) is None
+    assert run(fold) == Rolled(at, 3)
+    assert run(fold) is None
     [day] = Rollup.objects.all()
     assert (day.span_seconds, day.count, day.started_at) == (DAY, 9, at)
     found = durations()["sample.add"]
     assert [found._sketch.ranked(n) for n in (0, 4, 8)] == pytest.approx(  # type: ignore[union-attr]
         [5, 50, 500], rel=RELATIVE_ERROR
+    )
+
+
+def test_a_day_of_which_a_part_was_folded_before_is_added_to() -> None:
+    """While a month's history is rolled up, another process may have begun to fold."""
+    old = FOLD_AFTER_DAYS * 24 + 48
+    day = f"date_trunc('day', {NOW_HOUR} - {old} * interval '1 hour', 'UTC')"
+    finished(f"{day} + interval '13 hours'", [500.0])
+    roll(old + 30)
+    fold = fold_day(FOLD_AFTER_DAYS, MOST_HOURS)
+    assert run(fold) is not None
+    finished(f"{day} + interval '12 hours'", [5.0] * 3)
+    finished(f"{day} + interval '13 hours'", [5.0] * 3)
+    assert roll(old + 30) == [3], "the other hour was rolled up and folded, and is left alone"
+    assert run(fold) is not None
+    [rollup] = Rollup.objects.all()
+    assert (rollup.span_seconds, rollup.count) == (DAY, 4)
+    found = durations()["sample.add"]
+    assert [found._sketch.ranked(n) for n in (0, 2, 3)] == pytest.approx(  # type: ignore[union-attr]
+        [5, 5, 500], rel=RELATIVE_ERROR
     )
 
 

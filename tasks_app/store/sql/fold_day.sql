@@ -13,8 +13,11 @@ hours AS (
         AND started_at < (SELECT start FROM day) + interval '1 day'
     RETURNING *
 ),
+-- A mark keeps an hour that is folded from being rolled up again, for as long as anybody would.
 marks AS (
-    DELETE FROM tasks_app_rolledhour WHERE started_at < (SELECT start FROM day) + interval '1 day'
+    DELETE FROM tasks_app_rolledhour
+    WHERE started_at < (SELECT start FROM day)
+        AND started_at < (SELECT clock_timestamp()) - make_interval(hours => %(most_hours)s + 24)
 ),
 ran AS (
     SELECT task, queue, outcome, sum(n)::bigint AS count, array_agg(bin ORDER BY bin) AS bins, array_agg(n ORDER BY bin) AS counts
@@ -31,10 +34,16 @@ waited AS (
     ) AS each GROUP BY task, queue, outcome
 ),
 stored AS (
-    INSERT INTO tasks_app_rollup (
+    INSERT INTO tasks_app_rollup AS known (
         task, started_at, span_seconds, queue, outcome, count, ran_bins, ran_counts, waited_bins, waited_counts
     )
     SELECT task, day.start, 86400, queue, outcome, ran.count, ran.bins, ran.counts, waited.bins, waited.counts
     FROM day, ran JOIN waited USING (task, queue, outcome)
+    -- Of a history that is rolled up only now, a part of the day may have been folded before.
+    ON CONFLICT (task, started_at, span_seconds, queue, outcome) DO UPDATE SET
+        count = known.count + excluded.count,
+        ran_bins = known.ran_bins || excluded.ran_bins, ran_counts = known.ran_counts || excluded.ran_counts,
+        waited_bins = known.waited_bins || excluded.waited_bins,
+        waited_counts = known.waited_counts || excluded.waited_counts
 )
 SELECT start, (SELECT count(*) FROM hours) FROM day WHERE start IS NOT NULL

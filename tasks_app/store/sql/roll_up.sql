@@ -26,9 +26,9 @@ hour AS MATERIALIZED (
 ended AS MATERIALIZED (
     SELECT name, queue, status,
         ceil(ln(greatest(%(shortest)s, extract(epoch FROM finished_at - started_at)::float8 * 1000))
-            / ln(%(gamma)s::float8))::int AS ran,
+            / ln(%(gamma)s::float8))::smallint AS ran,
         ceil(ln(greatest(%(shortest)s, extract(epoch FROM started_at - greatest(run_at, created_at))::float8 * 1000))
-            / ln(%(gamma)s::float8))::int AS waited
+            / ln(%(gamma)s::float8))::smallint AS waited
     FROM tasks_app_task
     WHERE finished_at >= (SELECT start FROM hour) AND finished_at < (SELECT ends FROM hour) AND started_at IS NOT NULL
 ),
