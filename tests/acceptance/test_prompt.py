@@ -175,6 +175,15 @@ with Client(sys.argv[1]) as client:
 """
 
 
+def test_the_wheel_brings_what_browsers_load(programs):
+    """The module, its types, and the demo page."""
+    (packages,) = programs.parent.glob("lib/python*/site-packages")
+    for file in ("asyncpoll.js", "asyncpoll.d.ts"):
+        assert (packages / "tasks_app/static/tasks_app" / file).is_file()
+    for file in ("demo.html", "demo.css", "demo.js"):
+        assert (packages / "asyncpoll/assets" / file).is_file()
+
+
 def test_what_is_installed_waits_for_a_task(programs, url, executor):
     """With the client, from submission to result."""
     command = [programs / "python", "-Ic", WAIT, url]

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,6 +18,7 @@ from tests.databases import created
 from tests.fleet.proxy import Proxy
 from tests.support import eventually
 
+DOCUMENTATION = Path(__file__).resolve().parents[2] / "docs" / "browser.md"
 CUTS_AT_SECONDS = 3.0
 _DONE = re.compile("SUCCESS")
 _SOON_MS = 60_000  # only a bound on how long a broken page is waited for
@@ -215,6 +217,17 @@ class TestAgainstOurServer:
         came(page)
         headers = asked.value.all_headers()
         assert (headers["cache-control"], headers["pragma"]) == ("no-cache", "no-cache")
+
+
+def test_the_example_of_the_documentation_runs(site: Site, page: Page) -> None:
+    """As it stands, in a page that has nothing but the element it writes to."""
+    example = re.search(r"```js\n(import .*?)```", DOCUMENTATION.read_text(), re.DOTALL)
+    assert example is not None
+    address = f"{site.origin}/example"
+    html = f'<!doctype html><output></output><script type="module">{example[1]}</script>'
+    page.route(address, lambda route: route.fulfill(content_type="text/html", body=html))
+    page.goto(address)
+    expect(page.locator("output")).to_have_text(re.compile("SUCCESS inspected 3"), timeout=_SOON_MS)
 
 
 class TestBehindAProxyThatCutsConnections:

@@ -215,6 +215,7 @@ class TestReadingAnAnswer:
             ("m.task('a', 6)", "news", 6),
             ("m.task('a', 5)", "nothing", 5),
             ("m.task('a', 4)", "nothing", 5),
+            ("m.task('a', 4, { stalled: true })", "nothing", 5),
             ("m.task('a', 2, { reset: true })", "reset", 2),
             ("m.task('a', 5, { stalled: true })", "stalled", 5),
             ("m.done('a', 7)", "over", 7),
@@ -270,6 +271,9 @@ def test_the_types_describe_what_there_is(scripts: Scripts) -> None:
     declared = re.search(r"export interface Options \{(.*?)\n\}", types, re.S)
     assert declared is not None
     assert re.findall(r"^  (\w+)\?:", declared[1], re.M) == options
+    documented = (STATIC.parents[2] / "docs" / "browser.md").read_text().partition("## Options")[2]
+    rows = "".join(re.findall(r"^\| (.*?) \|", documented, re.M)[1:])
+    assert re.findall(r"`(\w+)`", rows) == options
     client = re.search(r"export class Asyncpoll \{(.*?)\n\}", types, re.S)
     assert client is not None
     assert set(re.findall(r"^  (\w+)[<(]", client[1], re.M)) == set(methods)
