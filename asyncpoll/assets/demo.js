@@ -10,6 +10,7 @@ const poll = new Asyncpoll(new URL("../api/v1/", import.meta.url).href, { onStal
 
 /** The task that this tab watches, with the milestones it has shown: what it needs to go on. */
 let watched = JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
+let leaving = new AbortController();
 
 part("form").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -19,24 +20,27 @@ part("cancel").addEventListener("click", () => poll.cancel(watched.id).catch(sho
 if (watched !== null) follow().catch(show);
 
 async function start() {
-  part("start").disabled = true;
   const limit = part("limit").valueAsNumber;
+  part("start").disabled = true;
   try {
     const task = await poll.submit("demo.dependency_report", Number.isNaN(limit) ? {} : { limit });
     watched = { id: task.task_id, version: 0, milestones: [] };
-    await follow();
   } finally {
     part("start").disabled = false;
   }
+  await follow();
 }
 
 async function follow() {
-  const { id } = watched;
+  leaving.abort();
+  leaving = new AbortController();
+  const { signal } = leaving;
+  const { id, version: after } = watched;
   part("id").textContent = id;
   part("task").hidden = false;
   part("outcome").hidden = true;
   part("milestones").replaceChildren(...watched.milestones.map(row));
-  for await (const answer of poll.watch(id, { after: watched.version, milestones: true })) {
+  for await (const answer of poll.watch(id, { after, signal, milestones: true })) {
     remember(answer);
     render(answer);
   }
@@ -51,6 +55,7 @@ function remember({ version, next_after, events }) {
 function render(answer) {
   const { status, progress, message, error, stalled, events } = answer;
   part("task").dataset.status = part("status").textContent = status;
+  document.title = `${status.toLowerCase()} · asyncpoll demo`;
   part("percent").textContent = percent(progress);
   // Said aloud at each quarter, not at each change.
   part("spoken").textContent = `${status.toLowerCase()} ${percent(progress && Math.floor(progress * 4) / 4)}`;
@@ -64,8 +69,7 @@ function render(answer) {
   if (isOver) finish(answer);
 }
 
-function finish({ status, result }) {
-  document.title = `${status.toLowerCase()} · asyncpoll demo`;
+function finish({ result }) {
   if (part("progress").position < 0) part("progress").value = 0;
   part("outcome").hidden = result === null;
   if (result === null) return;
@@ -87,7 +91,7 @@ function facts({ distributions_inspected, files_listed, without_findings, counts
 }
 
 function row({ version, kind, message, progress, at }) {
-  const said = message || percent(progress) || kind.replaceAll("_", " ");
+  const said = message || (kind === "progress" ? percent(progress) : kind.replaceAll("_", " "));
   const item = element("li");
   item.append(...[version, new Date(at).toLocaleTimeString("en-GB"), said].map((text) => element("span", text)));
   return item;
@@ -109,6 +113,8 @@ function count() {
 }
 
 function show(error) {
+  if (error.name === "AbortError") return; // another task is watched now
+  if (error.name === "RequestRefused") sessionStorage.removeItem(KEPT);
   part("task").hidden = false;
   part("message").textContent = error.sentence ?? String(error);
 }

@@ -150,6 +150,22 @@ class TestTheDemoPage:
         expect(page.locator("#status")).to_have_text("CANCELLED", timeout=_SOON_MS)
         assert versions(page) == list(range(1, len(versions(page)) + 1))
 
+    def test_another_task_takes_the_place_of_the_one_that_was_watched(
+        self, site: Site, page: Page
+    ) -> None:
+        """What the former still has to say is not mixed in."""
+        page.goto(f"{site.origin}/demo")
+        start = page.get_by_role("button", name="Start")
+        start.click()
+        page.locator("#milestones li").nth(3).wait_for(timeout=_SOON_MS)
+        former = page.locator("#id").text_content()
+        page.get_by_label("Packages, at most").fill("2")
+        start.click()
+        expect(page.locator("#status")).to_have_text("SUCCESS", timeout=_SOON_MS)
+        expect(page.locator("#summary")).to_contain_text("Packages inspected2")
+        assert versions(page) == list(range(1, len(versions(page)) + 1))
+        site.post(f"/tasks/{former}/cancel")
+
     def test_its_policy_allows_its_own_files_and_nothing_else(self, site: Site) -> None:
         """No inline script or style, no other host, no frame."""
         policy = httpx.get(f"{site.origin}/demo").headers["content-security-policy"]
