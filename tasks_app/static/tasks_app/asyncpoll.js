@@ -359,9 +359,11 @@ class Waiter {
     return meaning !== "reset";
   }
 
-  /** End with an error, unless it has ended. */
+  /** End with an error, and nothing before it, unless it has ended. */
   fail(error) {
-    this.#end ??= { error };
+    if (this.isOver) return;
+    this.#end = { error };
+    this.#latest = [];
     this.#wake();
   }
 
