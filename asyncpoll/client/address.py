@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import httpx
+
 from asyncpoll.client.errors import Misused
 from asyncpoll.client.exchange import Request
 from asyncpoll.client.redaction import hide_tickets
@@ -23,6 +25,11 @@ class Address:
     base_url: str = ""
     token: str | None = field(default=None, repr=False)
     ticket: str | None = field(default=None, repr=False)
+
+    @property
+    def follows(self) -> Any:
+        """Whether redirects are followed: never with a token, and at a foreign endpoint as its httpx client does."""
+        return False if self.base_url else httpx.USE_CLIENT_DEFAULT
 
     def sent(self, request: Request) -> dict[str, Any]:
         """What `httpx` has to be told of a request."""

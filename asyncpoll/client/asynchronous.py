@@ -187,7 +187,7 @@ class AsyncClient:
         *,
         lifetime: float | None = None,
         on_stale: Stale = "retry",
-        linger_ms: int = 0,
+        linger_ms: int = 250,
     ) -> list[Answer]:
         """The end of each, in the order asked for."""
         many, conversation = self._calls.many(task_ids, lifetime, on_stale, linger_ms=linger_ms)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from asyncpoll.client.documents import Unreadable, document_in, milliseconds
+from asyncpoll.client.documents import Unreadable, document_in, milliseconds, problem_in
 from asyncpoll.client.errors import AsyncpollError, Busy, PollLifetimeExceeded, Unreachable
 from asyncpoll.client.exchange import (
     Ask,
@@ -40,8 +40,6 @@ _REUSE_PAUSE_SECONDS: Final = 1.0
 _TRAVEL_SECONDS: Final = 0.5
 _ATTEMPTS_KEPT: Final = 100
 _TOO_MANY_REQUESTS: Final = 429
-# How a gateway says that it has lost patience with the server.
-_GATEWAY_GAVE_UP: Final = frozenset({502, 504})
 
 
 class Conversation:
@@ -67,7 +65,7 @@ class Conversation:
         self._policy = policy
         self._host = host
         self._base_url = base_url
-        self._lifetime = policy.lifetime_seconds if lifetime is None else lifetime
+        self._lifetime = question.patience(policy) if lifetime is None else lifetime
         self._raise_when_stale = raise_when_stale
         self._chance = chance
         self._guard = Guard(policy, chance)
@@ -162,14 +160,21 @@ class Conversation:
 
     def _learn_from(self, event: Reply | Failure) -> None:
         """How long the gateway lets a request be held."""
-        if isinstance(event, Failure):
-            gave_up = event.kind is FailureKind.CUT
-        else:
-            gave_up = event.status in _GATEWAY_GAVE_UP
-            if not gave_up:
-                self._host.survived(event.seconds)
-        if gave_up and self._hold:
-            self._host.was_cut(event.seconds, self._asked_at)
+        age = self._cut_at(event)
+        if age is not None and self._hold:
+            self._host.was_cut(age, self._asked_at)
+        elif isinstance(event, Reply):
+            self._host.survived(event.seconds)
+
+    def _cut_at(self, event: Reply | Failure) -> float | None:
+        """The age at which somebody between us and the server lost patience, or None."""
+        if isinstance(event, Reply):
+            return event.seconds if event.status >= 500 and not problem_in(event) else None
+        if event.kind is FailureKind.CUT:
+            return event.seconds
+        # Dropped without a word: nothing came in all the time that the server may take.
+        dropped = event.kind is FailureKind.SILENT and event.seconds >= self._hold + self._margin
+        return self._hold if dropped else None
 
     def _take_answer(self, reply: Reply, now: float) -> Trouble | None:
         try:

@@ -7,6 +7,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import aclosing, closing
+from threading import Lock
 from typing import Any, Generic, TypeVar
 
 import httpx
@@ -22,7 +23,7 @@ from asyncpoll.client.wire import LIMITS, NO_REUSE, Exchange, TooLarge, timeouts
 Hook = Callable[[Attempt], object]
 Http = TypeVar("Http", bound=httpx.Client | httpx.AsyncClient)
 
-_BROKEN = (httpx.TransportError, httpx.DecodingError, TooLarge, TimeoutError)
+_BROKEN = (httpx.RequestError, TooLarge, TimeoutError)
 _logger = logging.getLogger("asyncpoll.client")
 
 
@@ -37,6 +38,7 @@ class _Driver(ABC, Generic[Http]):
         self._hooks = tuple(hooks)
         self._given: Http | None = http
         self._made: dict[bool, Http] = {}
+        self._making = Lock()
 
     @abstractmethod
     def _make(self, limits: httpx.Limits) -> Http:
@@ -46,11 +48,11 @@ class _Driver(ABC, Generic[Http]):
         """The given client, or one of our own; a second one, whose connections are all new, where that matters."""
         if self._given is not None:
             return self._given
-        if ask.on_new_connection not in self._made:
-            self._made[ask.on_new_connection] = self._make(
-                NO_REUSE if ask.on_new_connection else LIMITS
-            )
-        return self._made[ask.on_new_connection]
+        with self._making:
+            if ask.on_new_connection not in self._made:
+                limits = NO_REUSE if ask.on_new_connection else LIMITS
+                self._made[ask.on_new_connection] = self._make(limits)
+            return self._made[ask.on_new_connection]
 
     def _request(self, http: Http, ask: Ask, trace: Callable[..., Any]) -> httpx.Request:
         return http.build_request(
@@ -108,7 +110,7 @@ class Driver(_Driver[httpx.Client]):
         request = self._request(http, ask, exchange.trace)
         try:
             with within(ask.total_seconds):
-                sending = http.send(request, stream=True, follow_redirects=False)
+                sending = http.send(request, stream=True, follow_redirects=self.to.follows)
                 with closing(sending) as response:
                     for chunk in response.iter_bytes():
                         exchange.add(chunk)
@@ -161,7 +163,7 @@ class AsyncDriver(_Driver[httpx.AsyncClient]):
         request = self._request(http, ask, exchange.atrace)
         try:
             async with asyncio.timeout(ask.total_seconds):
-                sending = http.send(request, stream=True, follow_redirects=False)
+                sending = http.send(request, stream=True, follow_redirects=self.to.follows)
                 async with aclosing(await sending) as response:
                     async for chunk in response.aiter_bytes():
                         exchange.add(chunk)

@@ -72,6 +72,8 @@ class FailureKind(StrEnum):
     HALF = "half"  # the connection ended, or nonsense came, within the answer
     SILENT = "silent"  # nothing came for too long
     UNCONNECTED = "unconnected"  # no connection at all
+    UNSENDABLE = "unsendable"  # no URL that can be asked
+    REDIRECTED = "redirected"  # too often
     UNTRUSTED = "untrusted"  # its certificate does not prove whom it is
     TOO_LARGE = "too large"
 

@@ -9,6 +9,7 @@ from asyncpoll.client.answer import Answer, canonical, read_answer
 from asyncpoll.client.documents import milliseconds, objects
 from asyncpoll.client.errors import Misused, Refused
 from asyncpoll.client.exchange import Request
+from asyncpoll.client.policy import PollPolicy
 from asyncpoll.client.questions import Heard, holding, stalled
 from asyncpoll.client.troubles import refusal
 
@@ -40,6 +41,10 @@ class Many:
     def unfinished(self) -> tuple[str, ...]:
         """Those that are still waited for."""
         return tuple(self._versions)
+
+    def patience(self, policy: PollPolicy) -> float:
+        """As long as for one."""
+        return policy.lifetime_seconds
 
     def longest_hold(self) -> float | None:
         """Short turns while there are more than one request can ask for."""

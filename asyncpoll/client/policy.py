@@ -17,12 +17,13 @@ _FROM_PLAN = {
 class PollPolicy:
     """The numbers behind the rules; durations are in seconds. Budgets count what comes in a row, without a good answer between.
 
-    After the n-th error the pause is `min(max_delay, base_delay * 2**n)` plus a random part as long again at most. A
+    `lifetime_seconds` ends a wait, `call_seconds` any other call with all its retries. After the n-th error the pause is `min(max_delay, base_delay * 2**n)` plus a random part as long again at most. A
     roll-over (the hold ran out, nothing happened) is no error: it has a budget of its own, and only the server's own
     hint between it and the next request.
     """
 
     lifetime_seconds: float = 600.0
+    call_seconds: float = 60.0
     hold_seconds: float = 25.0
     base_delay: float = 1.0
     max_delay: float = 30.0

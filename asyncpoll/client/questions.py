@@ -16,6 +16,7 @@ from asyncpoll.client.answer import (
 from asyncpoll.client.documents import Unreadable
 from asyncpoll.client.errors import StaleResponseError
 from asyncpoll.client.exchange import Request
+from asyncpoll.client.policy import PollPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,10 @@ class Question(Protocol):
         """The tasks that are still waited for."""
         ...
 
+    def patience(self, policy: PollPolicy) -> float:
+        """How long to try, unless the caller says."""
+        ...
+
     def longest_hold(self) -> float | None:
         """A bound on the hold that the question has of its own."""
         ...
@@ -93,6 +98,10 @@ class OfOne:
     def unfinished(self) -> tuple[str, ...]:
         """What it is about."""
         return (self.about,)
+
+    def patience(self, policy: PollPolicy) -> float:
+        """Waiting may take longer than other calls."""
+        return policy.lifetime_seconds if self.waits else policy.call_seconds
 
     def longest_hold(self) -> float | None:
         """As long as the policy allows."""

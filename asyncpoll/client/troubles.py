@@ -10,6 +10,7 @@ from typing import Any, Final
 from asyncpoll.client.documents import problem_in
 from asyncpoll.client.errors import (
     AsyncpollError,
+    Misused,
     Redirected,
     Refused,
     ResponseTooLarge,
@@ -23,6 +24,7 @@ from asyncpoll.contract import Problem
 
 _BUSY: Final = frozenset({429, 503})
 _PASSING: Final = frozenset({408, 425})
+_FOUND: Final = 302
 _MISSING: Final = frozenset({404, 405})
 
 
@@ -58,7 +60,7 @@ def trouble_with(
     if 200 <= event.status < 300:
         return None
     if event.status < 400:
-        return final(_redirected(event, what))
+        return final(_redirected(event, what, ours))
     problem = problem_in(event)
     reason = f"{event.status}, {_detail(problem)}"
     if event.status in _BUSY:
@@ -88,17 +90,22 @@ def _failure(failure: Failure, what: str) -> Trouble:
         return final(ResponseTooLarge(f"{what}: {failure.detail}"))
     if failure.kind is FailureKind.UNTRUSTED:
         return final(Unreachable(f"{what}: the server's certificate is refused: {failure.detail}"))
+    if failure.kind is FailureKind.UNSENDABLE:
+        return final(Misused(f"{what}: {failure.detail}"))
+    if failure.kind is FailureKind.REDIRECTED:
+        return final(Redirected(f"{what}: {failure.detail}", _FOUND))
     return Trouble(Kind.ERROR, failure.detail)
 
 
-def _redirected(reply: Reply, what: str) -> Refused:
+def _redirected(reply: Reply, what: str, ours: bool) -> Refused:
     """Where to, but for its query, which may hold what nobody should read."""
     place = reply.headers.get("location", "nowhere").partition("?")[0]
-    return Redirected(
-        f"{what}: {reply.status}, a redirect to {place}. Redirects are not followed, since the token would go along; "
-        "give the final address as base URL.",
-        reply.status,
+    remedy = (
+        "Redirects are not followed, since the token would go along; give the final address as base URL."
+        if ours
+        else "Give the final address, or a client that follows redirects."
     )
+    return Redirected(f"{what}: {reply.status}, a redirect to {place}. {remedy}", reply.status)
 
 
 def _detail(problem: Mapping[str, Any]) -> str:

@@ -91,6 +91,10 @@ class Exchange:
     def _kind(self, error: Exception) -> FailureKind:
         if isinstance(error, TooLarge):
             return FailureKind.TOO_LARGE
+        if isinstance(error, httpx.UnsupportedProtocol):
+            return FailureKind.UNSENDABLE
+        if isinstance(error, httpx.TooManyRedirects):
+            return FailureKind.REDIRECTED
         if _untrusted(error):
             return FailureKind.UNTRUSTED
         if isinstance(error, _UNCONNECTED):

@@ -362,10 +362,31 @@ def test_what_one_wait_learns_of_its_gateway_the_next_one_keeps_to():
     assert talk.answer(1).hold == pytest.approx(15)
 
 
-def test_a_gateways_page_after_a_while_is_a_cut_as_well():
-    """504 at the same age, twice."""
+def test_a_gateway_that_drops_connections_without_a_word_is_learnt_as_well():
+    """Nothing comes in all the time that the server may take, twice."""
     host = Host()
-    Talk(host=host).answer(1).reply(504, b"<html>", seconds=10).answer(1).reply(
-        504, b"<html>", seconds=10
-    )
+    talk = Talk(host=host).answer(1).fail(FailureKind.SILENT, seconds=35)
+    talk.answer(1).fail(FailureKind.SILENT, seconds=35)
+    assert host.hold_ceiling == pytest.approx(0.75 * 25)
+    impatient = Host()
+    talk = Talk(host=impatient, lifetime=60.0).answer(1).fail(FailureKind.SILENT, seconds=10)
+    talk.answer(1).fail(FailureKind.SILENT, seconds=10)
+    assert impatient.hold_ceiling is None
+
+
+def test_other_calls_than_waits_end_after_a_time_of_their_own():
+    """Nobody waits ten minutes for a submission to be sent."""
+    talk = Talk(Once(Request("get", "GET", "tasks/t"), "t"))
+    assert "did not succeed after 60 s" in str(talk.fail(FailureKind.SILENT, seconds=60).error)
+
+
+def test_a_gateways_page_after_a_while_is_a_cut_as_well():
+    """504, or the 503 of another, at the same age, twice; a problem document is the server's own."""
+    host = Host()
+    talk = Talk(host=host).answer(1).reply(503, b"<html>", seconds=10).answer(1)
+    talk.reply(504, b"<html>", seconds=10)
     assert host.hold_ceiling == pytest.approx(7.5)
+    host = Host()
+    talk = Talk(host=host).answer(1).reply(503, problem(503), seconds=10).answer(1)
+    talk.reply(503, problem(503), seconds=10)
+    assert host.hold_ceiling is None

@@ -13,6 +13,7 @@ import pytest
 from asyncpoll.client import (
     Misused,
     PollLifetimeExceeded,
+    Redirected,
     Refused,
     StaleResponseError,
     Unreachable,
@@ -21,7 +22,7 @@ from asyncpoll.client import (
     wait_for_terminal,
 )
 from asyncpoll.client.polling import Rhythm
-from asyncpoll.client.testing import Act, ScriptedServer, page, problem
+from asyncpoll.client.testing import Act, ScriptedServer, page, problem, redirect
 from asyncpoll.planfile import TaskPlan
 from tests.sdk import KINDS
 
@@ -41,12 +42,13 @@ async def waited(kind, server, **options):
     """Wait for the endpoint. Gives what it said last, and the pauses before each request."""
     attempts = []
     options = {"hooks": [attempts.append], **options}
+    mine = {"base_url": server.url, "follow_redirects": options.pop("follow_redirects", False)}
     with set_testing():
         if kind == "sync":
-            with httpx.Client(base_url=server.url) as client:
+            with httpx.Client(**mine) as client:
                 over = await asyncio.to_thread(wait_for_terminal, client, "/job", **options)
         else:
-            async with httpx.AsyncClient(base_url=server.url) as client:
+            async with httpx.AsyncClient(**mine) as client:
                 over = await await_for_terminal(client, "/job", **options)
     return over, [round(one.delay_before, 3) for one in attempts]
 
@@ -144,6 +146,26 @@ async def test_trouble_backs_off_and_a_refusal_ends_it(kind):
     with ScriptedServer([problem(503)]) as server:
         with pytest.raises(PollLifetimeExceeded):
             await waited(kind, server)
+
+
+async def test_redirects_are_followed_as_far_as_the_httpx_client_does(kind):
+    """It is the caller's client, and there is no token of ours."""
+    with ScriptedServer([redirect(), says("SUCCESS")]) as server:
+        with pytest.raises(Redirected, match="or a client that follows redirects"):
+            await waited(kind, server)
+        over, _ = await waited(kind, server, follow_redirects=True)
+        assert over["status"] == "SUCCESS"
+        server.play([redirect()] * 10 + [says("SUCCESS")])
+        assert (await waited(kind, server, follow_redirects=True))[0]["status"] == "SUCCESS"
+        server.play([redirect()])
+        with pytest.raises(Redirected, match="TooManyRedirects"):
+            await waited(kind, server, follow_redirects=True)
+
+
+async def test_a_url_that_leads_nowhere_is_refused_at_once(kind):
+    """And not after a budget of errors."""
+    with pytest.raises(Misused, match="UnsupportedProtocol"):
+        await waited(kind, SimpleNamespace(url=""))
 
 
 def test_a_rhythm_that_makes_no_sense_is_refused():
