@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,8 @@ from tasks_app.models.task import new_task_id
 from tests.acceptance.processes import server, worker
 from tests.databases import created
 from tests.sdk import KINDS, Caller
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "client.md"
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +102,13 @@ async def test_a_cancelled_task_ends_as_cancelled(client):
     later = await client.submit("sample.add", kwargs={"a": 1}, run_at="2030-01-01T00:00:00Z")
     assert (await client.cancel(later.task_id)).status is Status.CANCELLED
     assert (await client.wait(later.task_id)).status is Status.CANCELLED
+
+
+def test_the_examples_of_the_documentation_run(base_url, capsys):
+    """Every one, from the top of the page to its end."""
+    names = {}
+    for example in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
+        exec(example.replace("http://127.0.0.1:8000", base_url), names)
+    assert [answer.succeeded for answer in names["answers"]] == [True, True]
+    assert names["body"]["status"] == "SUCCESS"
+    assert "the result will be in your message centre." in capsys.readouterr().out
