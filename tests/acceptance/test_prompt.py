@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import secrets
 import signal
 import subprocess
 import sys
@@ -50,7 +51,6 @@ class Executor:
 
     def __init__(self, url: str) -> None:
         self._http = httpx.Client(base_url=f"{url}/api/v1/", timeout=PATIENCE_SECONDS)
-        self._claims = 0
         self.claimed: dict[str, Any] = {}
 
     def submit(self, **fields: Any) -> str:
@@ -59,8 +59,7 @@ class Executor:
 
     def claim(self) -> str:
         """Take the next task, and give its id."""
-        self._claims += 1
-        claim = {"claim_id": f"{id(self)}-{self._claims}", "max_hold_seconds": 20}
+        claim = {"claim_id": secrets.token_hex(8), "max_hold_seconds": 20}
         (self.claimed,) = self._post(f"queues/{QUEUE}/claim", **claim)["tasks"]
         return str(self.claimed["task_id"])
 
