@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from inspect import isawaitable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from asyncpoll.pytest_plugin import durations, plans
+from asyncpoll.pytest_plugin import plans
 
 if TYPE_CHECKING:
     from asyncpoll.planfile import TaskPlan
@@ -32,7 +29,8 @@ def wait_for_terminal(request: pytest.FixtureRequest) -> Callable[..., Any]:
     `client` is httpx's, and `target` the URL of an endpoint that tells the task's status; or it is asyncpoll's, and
     `target` the id of a task. An async client's end has to be awaited. `task` names what is measured, by default what
     the marker says; `timeout` overrides the plan's. More options are those of `asyncpoll.client.wait_for_terminal`, or
-    of `Client.wait`. A wait that ends in FAILED or CANCELLED gives that and is not measured.
+    of `Client.wait`. A wait that ends in FAILED or CANCELLED gives that and is not measured, nor
+    is any within `set_testing`.
     """
 
     def wait(
@@ -43,12 +41,11 @@ def wait_for_terminal(request: pytest.FixtureRequest) -> Callable[..., Any]:
         timeout: float | None = None,
         **options: Any,
     ) -> Any:
-        from asyncpoll.pytest_plugin.waiting import end_of
+        # The first test that waits imports httpx, and no other.
+        from asyncpoll.pytest_plugin.waiting import waited
 
-        name = task or task_of(request.node)
-        stopwatch = _Stopwatch(request.node, name, time.perf_counter())
-        ended = end_of(client, target, plans.of(request.config, name), timeout, options)
-        return stopwatch.awaited(ended) if isawaitable(ended) else stopwatch.stopped(ended)
+        plan = plans.of(request.config, task or task_of(request.node))
+        return waited(request.node, plan, client, target, timeout, options)
 
     return wait
 
@@ -59,28 +56,3 @@ def task_of(item: pytest.Item) -> str:
     if marker and marker.args:
         return str(marker.args[0])
     return item.nodeid.partition("[")[0]
-
-
-@dataclass(frozen=True, slots=True)
-class _Stopwatch:
-    """Measures one wait."""
-
-    item: pytest.Item
-    task: str
-    began: float
-
-    def stopped(self, ended: Any) -> Any:
-        """Note the duration if the task ended well; gives what it is given."""
-        if str(_status(ended)).upper() not in ("FAILED", "CANCELLED"):
-            durations.note(self.item, self.task, (time.perf_counter() - self.began) * 1000)
-        return ended
-
-    async def awaited(self, ended: Awaitable[Any]) -> Any:
-        """The same once it has ended."""
-        return self.stopped(await ended)
-
-
-def _status(ended: Any) -> object:
-    if hasattr(ended, "status"):
-        return ended.status
-    return ended.get("status", ended.get("state"))

@@ -14,6 +14,7 @@ from asyncpoll.cli.main import exit_of, main
 from asyncpoll.client import (
     Answer,
     Busy,
+    InboxEntry,
     Misused,
     PollLifetimeExceeded,
     Refused,
@@ -130,3 +131,59 @@ def test_what_a_task_says_never_steers_the_terminal():
     answer = Answer(TASK, Status.RUNNING, 2, 0.42, message)
     assert words.state(answer) == "RUNNING 42 % �[2Jall �gone��[red]"
     assert words.document({"größe": "\x1b\x9b\u202e"}) == '{"größe": "\\u001b\\u009b\\u202e"}'
+
+
+class Centre:
+    """A client whose inbox is empty at first."""
+
+    def __init__(self, *later: InboxEntry) -> None:
+        self.answers = [(), later]
+        self.acknowledged: list[str] = []
+
+    def __enter__(self) -> Centre:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def inbox(self, hold_seconds: float) -> tuple[InboxEntry, ...]:
+        """What is there by now."""
+        return self.answers.pop(0) if self.answers[1:] else self.answers[0]
+
+    def acknowledge(self, entry: InboxEntry | str) -> None:
+        """Note it."""
+        self.acknowledged.append(entry if isinstance(entry, str) else entry.id)
+
+
+@pytest.fixture
+def centre(monkeypatch):
+    """An inbox into which two ends come after the first look, and no pause between looks."""
+    entries = [InboxEntry(f"e{n}", TASK, Status.SUCCESS, raw={"id": f"e{n}"}) for n in (1, 2)]
+    found = Centre(*entries)
+    monkeypatch.setattr("asyncpoll.cli.server.client", lambda options: found)
+    monkeypatch.setattr("asyncpoll.cli.inbox._PAUSE_SECONDS", 0)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("line", "out", "acknowledged", "code"),
+    [
+        ([], "", [], 0),
+        (["--wait", "60"], f"e1 {TASK} SUCCESS\ne2 {TASK} SUCCESS\n", [], 0),
+        (["--wait", "60", "--json", "--ack-all"], '{"id": "e1"}\n{"id": "e2"}\n', ["e1", "e2"], 0),
+        (["--ack", "e2", "e7"], "", ["e2", "e7"], 0),
+    ],
+)
+def test_the_inbox_is_listed_waited_for_and_acknowledged(
+    capsys, centre, line, out, acknowledged, code
+):
+    """A line for each end."""
+    assert main(["inbox", *line]) == code
+    assert (capsys.readouterr().out, centre.acknowledged) == (out, acknowledged)
+
+
+def test_an_inbox_into_which_nothing_came_is_given_up(capsys, centre):
+    """Which is no error of the command's."""
+    centre.answers = [()]
+    assert main(["inbox", "--wait", "0.01"]) == Exit.GAVE_UP
+    assert capsys.readouterr().out == ""
