@@ -15,6 +15,10 @@ ASYNCPOLL_LOG_LEVEL     INFO if not set
 ASYNCPOLL_ANONYMOUS     1 for use without tokens from this machine; development only
 ASYNCPOLL_BRIDGE        0 for web processes that leave the relaying to manage.py runbridge
 ASYNCPOLL_CORS_ORIGINS  comma-separated origins of pages that may call the API; none if not set
+ASYNCPOLL_WEBHOOKS      0 for a server that sends no webhooks
+ASYNCPOLL_WEBHOOK_TEST_HOSTS
+                        comma-separated hosts that webhooks may be sent to although they are not public; development
+                        only
 ASYNCPOLL_MAX_HOLD_SECONDS, ASYNCPOLL_MAX_HELD, ASYNCPOLL_MAX_HELD_PER_OWNER, ASYNCPOLL_LEASE_SECONDS,
 ASYNCPOLL_HEARTBEAT_SECONDS, ASYNCPOLL_WORKER_POLL_SECONDS
                         instead of the defaults in `tasks_app.conf.Conf`
@@ -159,4 +163,6 @@ ASYNCPOLL: dict[str, Any] = {
     "LISTEN_DATABASE_URL": os.environ.get("LISTEN_DATABASE_URL", ""),
     "TASK_MODULES": ["asyncpoll.demo"],
     "TRUSTED_PROXIES": environment.words("ASYNCPOLL_TRUSTED_PROXIES", ""),
+    "WEBHOOKS": environment.flag("ASYNCPOLL_WEBHOOKS", default=True),
+    "WEBHOOK_TEST_HOSTS": environment.words("ASYNCPOLL_WEBHOOK_TEST_HOSTS", ""),
 }

@@ -40,7 +40,22 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "tasks.pruned": (
             INFO,
             "Deleted %(count old tasks)s in %(batches batches)s, history without a task: %(orphans rows)s, "
-            "%(workers old worker processes)s, %(keys old idempotency keys)s",
+            "%(workers old worker processes)s, %(keys old idempotency keys)s, %(deliveries old deliveries)s, "
+            "%(entries inbox entries)s",
+        ),
+        "inbox.filled": (DEBUG, "Told to inboxes: %(count ends)s"),
+        "delivery.sent": (
+            INFO,
+            "Webhook %(id)s to %(host)s was taken at attempt %(attempt)s: %(status)s in %(duration_ms).0f ms",
+        ),
+        "delivery.failed": (
+            WARNING,
+            "Webhook %(id)s to %(host)s was not taken at attempt %(attempt)s (%(error)s in %(duration_ms).0f ms); next in "
+            "%(pause delay)s",
+        ),
+        "delivery.abandoned": (
+            ERROR,
+            "Webhook %(id)s to %(host)s is given up after attempt %(attempt)s (%(error)s); it was due for %(owed_seconds delay)s",
         ),
         "schedule.ticked": (INFO, "Schedule %(name)s ticked %(late_seconds).3f s ago: task %(id)s"),
         "schedule.strange": (

@@ -18,6 +18,7 @@ REGISTRY.register(WAITS)
 
 _TASK_SECONDS = (0.01, 0.05, 0.25, 1, 5, 15, 30, 60, 120, 300, 600, 1800)
 _COMMIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3)
+_DELIVERY_SECONDS = (0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _SIZES = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000)
 
 
@@ -48,6 +49,15 @@ _CONNECTED = _counter("listener_connects", "Connections of a listener", "applica
 _LEADING = _counter("bridge_elections", "Times that this process became the bridge of a fleet")
 _LOOP_FAILED = _counter("loop_failures", "Rounds of a background loop that failed", "loop")
 
+_INBOXES_FILLED = _counter("inbox_entries", "Ends told to inboxes")
+_DELIVERED = _counter("deliveries_sent", "Webhooks that were taken")
+_UNDELIVERED = _counter("deliveries_failed", "Attempts to send a webhook that failed", "error")
+_ABANDONED = _counter("deliveries_abandoned", "Webhooks that were given up")
+_DELIVERY_TOOK = _histogram(
+    "delivery_attempt_seconds", "How long an attempt to send a webhook took", _DELIVERY_SECONDS
+)
+_OWED = _histogram("delivery_owed_seconds", "From due to the attempt that was taken", _TASK_SECONDS)
+
 _CLAIMS = _BATCHES.labels("claim")
 _COMMITS = _BATCHES.labels("commit")
 _READS = _BATCHES.labels("read")
@@ -73,6 +83,22 @@ def _finished(facts: dict[str, Any]) -> None:
     _WAITED.observe(max(0.0, facts["queue_wait_ms"] / 1000))
 
 
+def _sent(facts: dict[str, Any]) -> None:
+    _DELIVERED.inc()
+    _DELIVERY_TOOK.observe(facts["duration_ms"] / 1000)
+    _OWED.observe(max(0.0, facts["owed_seconds"]))
+
+
+def _unsent(facts: dict[str, Any]) -> None:
+    _UNDELIVERED.labels(facts["error"]).inc()
+    _DELIVERY_TOOK.observe(facts["duration_ms"] / 1000)
+
+
+def _abandoned(facts: dict[str, Any]) -> None:
+    _unsent(facts)
+    _ABANDONED.inc()
+
+
 Handler = Callable[[dict[str, Any]], None]
 
 
@@ -92,6 +118,10 @@ HANDLERS: Final[Mapping[str, Handler]] = MappingProxyType(
         "task.finished": _finished,
         "task.fenced": _each(_FENCED),
         "task.rescued": _each(_RESCUED, "status"),
+        "inbox.filled": lambda facts: _INBOXES_FILLED.inc(facts["count"]),
+        "delivery.sent": _sent,
+        "delivery.failed": _unsent,
+        "delivery.abandoned": _abandoned,
         "commit.retried": _each(_COMMIT_RETRIED),
         "reader.read": lambda facts: _READS.observe(facts["asked"]),
         "heartbeat.failed": _each(_HEARTBEATS_FAILED),

@@ -43,4 +43,6 @@ def delay(seconds: float) -> str:
 
 def singular(noun: str) -> str:
     """Of a regular plural, perhaps with words before it."""
+    if noun.endswith("ies"):
+        return f"{noun[:-3]}y"
     return noun[:-2] if noun.endswith(_ES) else noun[:-1]

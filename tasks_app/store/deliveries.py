@@ -19,7 +19,8 @@ OVERLAP_SECONDS = 86_400.0
 """How long the secret before signs beside a new one."""
 # Locked by whoever ends it, a task is free again after some milliseconds.
 _PATIENCE_MS = 1_000
-_MOST_HOSTS = 200
+MOST_HOSTS = 200
+"""That one look takes in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ def promise(task_id: UUID, target: Target, *, may_be_new: bool = True) -> Call[P
 
 def due_hosts(start: str) -> Call[dict[str, float]]:
     """In how many seconds each host, from `start` on in alphabetical order, is to be told something. Empty: inboxes."""
-    return Call("due_hosts", {"start": start, "limit": _MOST_HOSTS}, lambda rows: dict(rows))
+    return Call("due_hosts", {"start": start, "limit": MOST_HOSTS}, lambda rows: dict(rows))
 
 
 def fill_inboxes(limit: int) -> Call[tuple[int, int]]:

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from tasks_app import conf
 from tasks_app.events import emit
 from tasks_app.loops import Loop
-from tasks_app.store import Call, prune, prune_keys, prune_orphans, prune_workers
+from tasks_app.store import (
+    Call,
+    prune,
+    prune_deliveries,
+    prune_inboxes,
+    prune_keys,
+    prune_orphans,
+    prune_workers,
+    revisit_deliveries,
+)
 from tasks_app.store.driver import run
 from tasks_app.store.pool import Pool
 
@@ -18,30 +28,49 @@ _EVERY_SECONDS = 300.0
 # Between two batches, so that a backlog of a million leaves the database to others for most of the time.
 _BREATH_SECONDS = 0.1
 _SECONDS_PER_DAY = 86_400.0
+_LOWEST_ID = UUID(int=0)
 
 Round = Generator[Call[Any], Any, "Pruned"]
 
 
 @dataclass(slots=True)
 class Pruned:
-    """What a round deleted: `tasks` in so many `batches`, history rows without a task, worker processes,
-    idempotency keys."""
+    """What a round deleted: `tasks` in so many `batches`, history rows without a task, worker processes, idempotency
+    keys, deliveries that are over, inbox entries."""
 
     tasks: int = 0
     batches: int = 0
     orphans: int = 0
     workers: int = 0
     keys: int = 0
+    deliveries: int = 0
+    entries: int = 0
 
 
 def expiring(batch: int, alone: bool) -> Round:
-    """What has an end of its own, however long tasks are kept: idempotency keys."""
+    """What has an end of its own, however long tasks are kept: idempotency keys, entries that nobody acknowledges.
+
+    And deliveries whose task's end went unnoticed are found.
+    """
     pruned = Pruned()
+    pruned.keys = yield from _in_batches(lambda: prune_keys(batch, alone), batch)
+    after: UUID | None = _LOWEST_ID
+    while after is not None:
+        _, after = yield revisit_deliveries(batch, after, alone)
+    ignored = conf.current().INBOX_DAYS * _SECONDS_PER_DAY or None
+    pruned.entries = yield from _in_batches(
+        lambda: prune_inboxes(None, ignored, batch, alone), batch
+    )
+    return pruned
+
+
+def _in_batches(call: Callable[[], Call[int]], batch: int) -> Generator[Call[int], int, int]:
+    total = 0
     while True:
-        keys = yield prune_keys(batch, alone)
-        pruned.keys += keys
-        if keys < batch:
-            return pruned
+        deleted = yield call()
+        total += deleted
+        if deleted < batch:
+            return total
 
 
 def pruning(older_than_seconds: float, batch: int, alone: bool) -> Round:
@@ -66,6 +95,12 @@ def pruning(older_than_seconds: float, batch: int, alone: bool) -> Round:
         if after is None:
             break
     pruned.workers = yield prune_workers(older_than_seconds)
+    pruned.deliveries = yield from _in_batches(
+        lambda: prune_deliveries(older_than_seconds, batch, alone), batch
+    )
+    pruned.entries += yield from _in_batches(
+        lambda: prune_inboxes(older_than_seconds, None, batch, alone), batch
+    )
     return pruned
 
 
@@ -117,4 +152,6 @@ class Pruning(Loop):
                 orphans=pruned.orphans,
                 workers=pruned.workers,
                 keys=pruned.keys,
+                deliveries=pruned.deliveries,
+                entries=pruned.entries,
             )

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Callable
 
 from tasks_app.store.pool import Pool, loop_pool
+from tasks_app.upkeep.deliveries import Deliveries
 from tasks_app.upkeep.promotion import Promotion
 from tasks_app.upkeep.pruning import Pruning
 from tasks_app.upkeep.rescue import Rescue
 from tasks_app.upkeep.rollups import Rollups
 from tasks_app.upkeep.schedules import Schedules
-from tasks_app.wakeup import due
+from tasks_app.wakeup import due, owed
 
 
 class Upkeep:
@@ -19,18 +20,30 @@ class Upkeep:
 
     def __init__(self, pool: Pool) -> None:
         self._promotion = Promotion(pool)
-        self._deafen: Callable[[], None] = lambda: None
-        self._loops = (Rescue(pool), self._promotion, Schedules(pool), Pruning(pool), Rollups(pool))
+        self._deliveries = Deliveries(pool)
+        self._deafen: list[Callable[[], None]] = []
+        self._loops = (
+            Rescue(pool),
+            self._promotion,
+            Schedules(pool),
+            Pruning(pool),
+            Rollups(pool),
+            self._deliveries,
+        )
 
     def start(self) -> None:
         """Begin, on the running event loop."""
-        self._deafen = due.subscribe(self._promotion.due_in)
+        self._deafen = [
+            due.subscribe(self._promotion.due_in),
+            owed.subscribe(self._deliveries.wake),
+        ]
         for loop in self._loops:
             loop.start()
 
     async def stop(self) -> None:
         """End; a statement on its way is cancelled and changes nothing."""
-        self._deafen()
+        for end in self._deafen:
+            end()
         await asyncio.gather(*(loop.stop() for loop in self._loops))
 
     def due_in(self, seconds: float) -> None:

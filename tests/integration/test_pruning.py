@@ -235,7 +235,15 @@ async def test_the_loop_prunes_by_the_settings(settings, emitted) -> None:
     await one_round()
     assert await Task.objects.acount() == 5
     assert emitted.of("tasks.pruned") == [
-        {"count": 25, "batches": 3, "orphans": 0, "workers": 0, "keys": 0}
+        {
+            "count": 25,
+            "batches": 3,
+            "orphans": 0,
+            "workers": 0,
+            "keys": 0,
+            "deliveries": 0,
+            "entries": 0,
+        }
     ]
     await one_round()
     assert len(emitted.of("tasks.pruned")) == 1
@@ -277,10 +285,12 @@ def test_the_command_deletes_by_the_settings_or_by_the_age_that_it_is_given(sett
     assert command("--dry-run", "--older-than", "1h") == "Would delete 10 tasks."
     assert Task.objects.count() == 10
     assert command("--batch", "3") == (
-        "Deleted 7 tasks in 3 batches, 0 history rows without a task, 0 worker processes, 0 idempotency keys."
+        "Deleted 7 tasks in 3 batches, 0 history rows without a task, 0 worker processes, 0 idempotency keys, "
+        "0 deliveries, 0 inbox entries."
     )
     assert command("--older-than", "0.5") == (
-        "Deleted 0 tasks in 0 batches, 0 history rows without a task, 0 worker processes, 0 idempotency keys."
+        "Deleted 0 tasks in 0 batches, 0 history rows without a task, 0 worker processes, 0 idempotency keys, "
+        "0 deliveries, 0 inbox entries."
     )
     assert command("--older-than", "80m").startswith("Deleted 3 tasks in 1 batch, ")
     settings.ASYNCPOLL = {**settings.ASYNCPOLL, "RETENTION_DAYS": 0}

@@ -142,6 +142,7 @@ async def test_upkeep_is_started_once_in_an_event_loop() -> None:
     await start_upkeep()
     await start_upkeep()
     assert loops() == [
+        "asyncpoll:deliveries",
         "asyncpoll:promotion",
         "asyncpoll:pruning",
         "asyncpoll:rescue",

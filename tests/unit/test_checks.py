@@ -72,6 +72,7 @@ def _all() -> list[CheckMessage]:
             checks.check_installed_apps,
             checks.check_application,
             checks.check_anonymous,
+            checks.check_webhook_hosts,
         )
         for message in check(None)
     ]
@@ -194,6 +195,14 @@ def test_anonymous_use_is_reported_for_deployments(good: Any) -> None:
     """It is for development."""
     good.ASYNCPOLL = {"ANONYMOUS": True}
     _only(_all(), "tasks_app.W002")
+
+
+def test_hosts_for_tests_are_refused_for_deployments(good: Any) -> None:
+    """Who may submit a task could have the server talk to its own network."""
+    good.ASYNCPOLL = {"WEBHOOK_TEST_HOSTS": ["localhost"]}
+    found = _only(_all(), "tasks_app.E006")
+    assert "localhost" in found.msg
+    assert found.is_serious()
 
 
 def test_the_views_of_the_small_project_are_mounted() -> None:

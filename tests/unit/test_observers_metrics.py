@@ -59,6 +59,10 @@ EVENTS = [
     ("listener.connected", {"application": "listener"}),
     ("bridge.leading", {}),
     ("loop.failed", {"loop": "listener"}),
+    ("inbox.filled", {"count": 4}),
+    ("delivery.sent", {"duration_ms": 500.0, "owed_seconds": 3.0}),
+    ("delivery.failed", {"duration_ms": 500.0, "error": "HTTP 503"}),
+    ("delivery.abandoned", {"duration_ms": 500.0, "error": "Timeout"}),
 ]
 
 
@@ -112,6 +116,12 @@ def test_every_event_counts(grown):
         "listener_connects_total": 1,
         "bridge_elections_total": 1,
         "loop_failures_total": 1,
+        "inbox_entries_total": 4,
+        "deliveries_sent_total": 1,
+        "deliveries_failed_total": 2,
+        "deliveries_abandoned_total": 1,
+        "delivery_attempt_seconds_sum": 1.5,
+        "delivery_owed_seconds_sum": 3,
     }
     assert {name: grown(name) for name in counted} == counted
     assert [grown("batch_size_sum", verb=verb) for verb in ("claim", "commit", "read")] == [3, 2, 9]

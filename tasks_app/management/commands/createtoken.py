@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from tasks_app.errors import InvalidScope
-from tasks_app.limits import MAX_NAME_LENGTH
 from tasks_app.management.ages import seconds
+from tasks_app.management.names import name
 from tasks_app.management.refusals import database_needed
 from tasks_app.store import make_token
 from tasks_app.store.driver import run
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         """Declare the options."""
         parser.add_argument(
             "--owner",
-            type=_name,
+            type=name,
             required=True,
             help='whose tasks it submits and sees; "" for those that were enqueued without an owner',
         )
@@ -46,7 +46,7 @@ class Command(BaseCommand):
             metavar="SPAN",
             help="days, or a number with d, h, m or s, or never (%(default)s)",
         )
-        parser.add_argument("--label", type=_name, default="", help="what it is for")
+        parser.add_argument("--label", type=name, default="", help="what it is for")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Make it, print it alone to stdout, and say the rest on stderr."""
@@ -67,12 +67,6 @@ class Command(BaseCommand):
             f"Token {issued.new.id} of {issued.new.owner!r} for {', '.join(issued.new.scopes)}, {until}. It is not shown "
             f"again; manage.py revoketoken {issued.new.id} ends it."
         )
-
-
-def _name(text: str) -> str:
-    if len(text) > MAX_NAME_LENGTH or not text.isprintable():
-        raise ArgumentTypeError(f"{text!r} is not at most {MAX_NAME_LENGTH} printable characters")
-    return text
 
 
 def _lifetime(text: str) -> float | None:

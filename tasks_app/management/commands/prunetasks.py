@@ -60,7 +60,8 @@ class Command(BaseCommand):
         self.stdout.write(
             f"Deleted {counted(pruned.tasks, 'tasks')} in {counted(pruned.batches, 'batches')}, "
             f"{counted(pruned.orphans, 'history rows')} without a task, {counted(pruned.workers, 'worker processes')}, "
-            f"{counted(pruned.keys, 'idempotency keys')}."
+            f"{counted(pruned.keys, 'idempotency keys')}, {counted(pruned.deliveries, 'deliveries')}, "
+            f"{counted(pruned.entries, 'inbox entries')}."
         )
 
 

@@ -1,0 +1,137 @@
+"""Tells the ends of tasks: into inboxes, and to webhooks, a few at a time of each host."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+
+from tasks_app import conf
+from tasks_app.errors import StoreUnavailable
+from tasks_app.events import emit
+from tasks_app.loops import Loop
+from tasks_app.store import (
+    Attempt,
+    Due,
+    due_hosts,
+    fill_inboxes,
+    record_delivery,
+    take_deliveries,
+)
+from tasks_app.store.deliveries import MOST_HOSTS
+from tasks_app.store.pool import Pool
+from tasks_app.webhooks.patience import pause_after
+from tasks_app.webhooks.sending import ATTEMPT_SECONDS, Sender
+
+INBOXES = ""
+_BATCH = 500
+# Hints may be lost, and then this is how late an end is told.
+_EVERY_SECONDS = 5.0
+# Whoever took a webhook and died has it sent again after this long; longer than an attempt and the recording of it.
+_LEASE_SECONDS = 3 * ATTEMPT_SECONDS
+# One host that does not answer keeps three quarters of the places free for others.
+_HOST_SHARE = 4
+# A process that ends lets attempts come to their end for so long.
+_FAREWELL_SECONDS = 1.0
+
+
+class Deliveries(Loop):
+    """One look says who is to be told something now, and when the next is; most looks find nothing."""
+
+    name = "deliveries"
+
+    def __init__(self, pool: Pool) -> None:
+        super().__init__()
+        self._pool = pool
+        self._sender = Sender()
+        self._flights: set[asyncio.Task[None]] = set()
+        self._flying: Counter[str] = Counter()
+        self._start = INBOXES
+
+    async def step(self) -> float:
+        """Tell what is due. A full batch is followed by the next at once, a full house by whoever makes room."""
+        hosts = await self._pool.run(due_hosts(self._start))
+        # The others' turn, where there are more hosts than one look takes in.
+        self._start = next(reversed(hosts)) if len(hosts) == MOST_HOSTS else INBOXES
+        is_behind = self._start != INBOXES
+        if hosts.pop(INBOXES, 1.0) <= 0:
+            is_behind |= await self._fill()
+        if conf.current().WEBHOOKS:
+            await self._take(self._room(hosts))
+        ahead = [seconds for seconds in hosts.values() if seconds > 0]
+        return 0.0 if is_behind else min([_EVERY_SECONDS, *ahead])
+
+    async def stop(self, within: float = 2.0) -> None:
+        """End; what is being sent is sent again by somebody else, unless it is over within a second."""
+        await super().stop(within)
+        if self._flights:
+            _, late = await asyncio.wait(self._flights, timeout=_FAREWELL_SECONDS)
+            for flight in late:
+                flight.cancel()
+
+    async def _fill(self) -> bool:
+        looked, entries = await self._pool.run(fill_inboxes(_BATCH))
+        if entries:
+            emit("inbox.filled", count=entries)
+        return looked == _BATCH
+
+    def _room(self, hosts: Mapping[str, float]) -> dict[str, int]:
+        """How many to take of which host, in no order that would favour one."""
+        most = conf.current().WEBHOOK_CONCURRENCY
+        most_each, free = max(1, most // _HOST_SHARE), most - len(self._flights)
+        due = [host for host, seconds in hosts.items() if seconds <= 0]
+        room: dict[str, int] = {}
+        for host in random.sample(due, len(due)):
+            room[host] = min(free, most_each - self._flying[host])
+            free -= max(0, room[host])
+        return {host: most for host, most in room.items() if most > 0}
+
+    async def _take(self, room: Mapping[str, int]) -> None:
+        if not room:
+            return
+        for due in await self._pool.run(take_deliveries(room, _LEASE_SECONDS)):
+            flight = asyncio.create_task(self._deliver(due), name="asyncpoll:webhook")
+            self._flying[due.host] += 1
+            self._flights.add(flight)
+            flight.add_done_callback(partial(self._landed, due.host))
+
+    def _landed(self, host: str, flight: asyncio.Task[None]) -> None:
+        self._flights.discard(flight)
+        self._flying[host] -= 1
+        if not self._flying[host]:
+            del self._flying[host]
+        self.wake()
+
+    async def _deliver(self, due: Due) -> None:
+        settings = conf.current()
+        attempt = await self._sender.send(due, settings.WEBHOOK_TEST_HOSTS)
+        pause = None
+        if attempt.error:
+            pause = pause_after(
+                attempt, due.attempt, due.owed_seconds, settings.WEBHOOK_RETRY_SECONDS
+            )
+        # Where it can't be recorded it is sent again, under the same id.
+        with suppress(StoreUnavailable):
+            await self._pool.run(record_delivery(due, attempt, pause))
+        _tell(due, attempt, pause)
+
+
+def _tell(due: Due, attempt: Attempt, pause: float | None) -> None:
+    """Nothing of the address but its host: the rest may be a secret of the receiver's."""
+    facts = {
+        "id": due.id,
+        "host": due.host,
+        "attempt": due.attempt,
+        "status": attempt.status,
+        "duration_ms": attempt.duration_ms,
+        "owed_seconds": due.owed_seconds,
+    }
+    if not attempt.error:
+        emit("delivery.sent", **facts)
+    elif pause is not None:
+        emit("delivery.failed", **facts, error=attempt.error, pause=pause)
+    else:
+        emit("delivery.abandoned", **facts, error=attempt.error)
