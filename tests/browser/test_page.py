@@ -223,6 +223,20 @@ class TestAgainstOurServer:
         }
         assert polls.most_at_once == 1
 
+    def test_what_outlives_its_wait_is_left_to_the_message_centre(
+        self, site: Site, page: Page
+    ) -> None:
+        """The server has accepted it, and the wait says so."""
+        [task] = site.tasks()
+        page.goto(f"{site.origin}/demo")
+        begin(
+            page,
+            "const wait = new Asyncpoll().wait(argument, { lifetimeMs: 300, notify: { inbox: true } });"
+            "return wait.catch((error) => [error.name, error.notified]);",
+            task.id,
+        )
+        assert came(page) == ["PollLifetimeExceeded", True]
+
     def test_waiting_asks_caches_to_stay_out_of_it(self, site: Site, page: Page) -> None:
         """In words that HTTP/1.0 knows as well."""
         [task] = site.tasks()

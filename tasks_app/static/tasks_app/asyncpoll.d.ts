@@ -60,6 +60,9 @@ export interface Attempt {
   readonly giveUp?: Budget;
 }
 
+/** How to be told of the end. */
+export type Notice = { inbox: true } | { webhook: string };
+
 export interface Options {
   token?: string;
   ticket?: string;
@@ -73,6 +76,7 @@ export interface Options {
   maxDelayMs?: number;
   budgets?: Partial<Record<Budget, number>>;
   onStalled?: "raise" | "wait" | ((answer: Answer) => void);
+  notify?: Notice | null;
   onAttempt?: ((attempt: Attempt) => void) | null;
 }
 
@@ -97,6 +101,7 @@ export interface WaitOptions extends CallOptions {
   after?: number;
   ticket?: string;
   onStalled?: Options["onStalled"];
+  notify?: Notice | null;
   milestones?: boolean;
 }
 
@@ -109,6 +114,7 @@ export class Asyncpoll {
   ): Promise<Submitted<Result>>;
   get<Result = unknown>(taskId: string, options?: CallOptions & { ticket?: string }): Promise<Task<Result>>;
   cancel(taskId: string, options?: CallOptions): Promise<Task>;
+  notify(taskId: string, wanted?: Notice, options?: CallOptions): Promise<object>;
   wait<Result = unknown>(taskId: string, options?: WaitOptions): Promise<Answer<Result>>;
   watch<Result = unknown>(
     taskId: string,
@@ -122,6 +128,8 @@ export class PollError extends Error {
   readonly taskId: string | null;
   readonly lastAnswer: Answer | null;
   readonly attempts: number;
+  /** The server has accepted to tell of the end. */
+  readonly notified: boolean;
   readonly sentence: string;
 }
 export class PollLifetimeExceeded extends PollError {}

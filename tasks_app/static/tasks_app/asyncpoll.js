@@ -25,6 +25,7 @@ export const DEFAULTS = Object.freeze({
   maxDelayMs: 15_000,
   budgets: Object.freeze({ errors: 12, refusals: 40, rollOvers: 1_000 }), // in a row
   onStalled: "raise", // or "wait", or a function of the answer, which may throw something of its own
+  notify: null, // { inbox: true } or { webhook: "https://…" }: how to be told of the end of what outlives its wait
   onAttempt: null, // a function of what each request came to
 });
 
@@ -32,6 +33,7 @@ const MOST_TASKS = 100; // in one request, by the protocol
 const MOST_TICKETS = 40; // in one request: with their tasks they stay below the 8 KB that gateways allow its first line
 const GATHER_MS = 20; // waits that begin within it share their first request
 const CALL_TIMEOUT_MS = 30_000; // of requests that do not hold
+const NOTICE_MS = 10_000; // for asking to be notified when the time of a wait is up
 const BACK_ONLINE_MS = 1_000; // devices that come back online together do not ask together
 const LONGEST_TIMER_MS = 2 ** 31 - 1; // browsers fire a longer one at once
 const NEVER = new AbortController().signal;
@@ -43,7 +45,7 @@ export class PollError extends Error {
   constructor(message, { sentence = message, cause, ...facts } = {}) {
     super(message, { cause });
     this.name = new.target.name;
-    Object.assign(this, { taskId: null, lastAnswer: null, attempts: 0, sentence }, facts);
+    Object.assign(this, { taskId: null, lastAnswer: null, attempts: 0, notified: false, sentence }, facts);
   }
 }
 
@@ -60,6 +62,7 @@ export class StaleResponseError extends PollError {}
 export class RequestRefused extends PollError {}
 
 const GOES_ON = "The work goes on in the background; you can come back for its result later.";
+const WILL_BE_TOLD = "The work goes on in the background; its result will be in your message centre.";
 const UNREACHABLE = "The server can't be reached at the moment. What it has accepted goes on in the background.";
 const STOPPED = "The work has come to a halt for now; it will be taken up again in the background.";
 const REFUSED = "This can't be seen or done from here, or not any more.";
@@ -640,6 +643,13 @@ export class Asyncpoll {
     return this.#server.persist("POST", `${pathOf(taskId)}/cancel`, { facts: { taskId }, ...options });
   }
 
+  /** Ask to be told of the end, also if it has come: `{ inbox: true }` or `{ webhook }`. May be asked again. */
+  notify(taskId, wanted = { inbox: true }, options = {}) {
+    const headers = { "Content-Type": "application/json" };
+    const request = { headers, body: JSON.stringify(wanted), facts: { taskId }, ...options };
+    return this.#server.persist("POST", `${pathOf(taskId)}/notify`, request);
+  }
+
   /** Wait for the end of a task, and give its last answer. A task that failed is an answer, too. */
   async wait(taskId, options = {}) {
     let last = null;
@@ -663,10 +673,24 @@ export class Asyncpoll {
     try {
       line.join(waiter);
       yield* milestones ? this.#withMilestones(waiter, after, signal) : waiter.answers();
+    } catch (error) {
+      if (error instanceof PollLifetimeExceeded && rules.notify) await this.#leaveClaimCheck(error, rules.notify);
+      throw error;
     } finally {
       line.leave(waiter);
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  /** Only who was accepted is promised the message centre. */
+  async #leaveClaimCheck(error, wanted) {
+    try {
+      await this.notify(error.taskId, wanted, { lifetimeMs: NOTICE_MS });
+      error.notified = true;
+      if (wanted.inbox) error.sentence = WILL_BE_TOLD;
+    } catch (refusal) {
+      error.cause = refusal;
     }
   }
 
