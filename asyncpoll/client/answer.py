@@ -103,15 +103,11 @@ def read_answer(document: Mapping[str, Any]) -> Answer:
 
 
 def read_milestones(document: Mapping[str, Any], answer: Answer) -> tuple[Milestone, ...]:
-    """The `events` of a document, oldest first."""
+    """The `events` of a document, oldest first, which say nothing of gaps yet."""
     events = document.get("events")
     if not isinstance(events, list):
         raise Unreadable(f"events is {events!r:.80}; it must be a list")
-    first_after_gap = document.get("gap") is True
-    return tuple(
-        _milestone(event, answer, first_after_gap and number == 0)
-        for number, event in enumerate(events)
-    )
+    return tuple(_milestone(event, answer) for event in events)
 
 
 def read_entries(document: Mapping[str, Any]) -> tuple[InboxEntry, ...]:
@@ -141,7 +137,7 @@ def canonical(task_id: object) -> str:
         return text
 
 
-def _milestone(event: Any, answer: Answer, gap: bool) -> Milestone:
+def _milestone(event: Any, answer: Answer) -> Milestone:
     if not isinstance(event, dict):
         raise Unreadable(f"an event is {event!r:.80}; it must be an object")
     return Milestone(
@@ -153,7 +149,7 @@ def _milestone(event: Any, answer: Answer, gap: bool) -> Milestone:
         progress=number(event.get("progress")),
         message=str(event.get("message") or ""),
         data=event.get("data"),
-        gap=gap,
+        gap=False,
         answer=answer,
     )
 

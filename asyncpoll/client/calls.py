@@ -9,7 +9,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from asyncpoll.client.address import Address
-from asyncpoll.client.answer import InboxEntry, canonical, read_entries, split_cursor
+from asyncpoll.client.answer import InboxEntry, canonical, split_cursor
 from asyncpoll.client.conversation import Conversation
 from asyncpoll.client.errors import Misused
 from asyncpoll.client.exchange import Request
@@ -85,7 +85,7 @@ class Calls:
 
     def inbox(self, hold_seconds: float) -> Conversation:
         """What ended and was not acknowledged."""
-        return self._conversation(Inbox(hold_seconds, read_entries))
+        return self._conversation(Inbox(hold_seconds))
 
     def acknowledge(self, entry: InboxEntry | str) -> Conversation:
         """Take an entry out of the inbox."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -9,7 +10,13 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from asyncpoll.client.documents import Unreadable, document_in, milliseconds, problem_in
-from asyncpoll.client.errors import AsyncpollError, Busy, PollLifetimeExceeded, Unreachable
+from asyncpoll.client.errors import (
+    AsyncpollError,
+    Busy,
+    Misused,
+    PollLifetimeExceeded,
+    Unreachable,
+)
 from asyncpoll.client.exchange import (
     Ask,
     Attempt,
@@ -65,7 +72,7 @@ class Conversation:
         self._policy = policy
         self._host = host
         self._base_url = base_url
-        self._lifetime = question.patience(policy) if lifetime is None else lifetime
+        self._lifetime = _finite(question.patience(policy) if lifetime is None else lifetime)
         self._raise_when_stale = raise_when_stale
         self._chance = chance
         self._guard = Guard(policy, chance)
@@ -275,3 +282,12 @@ class Conversation:
             return self._question.about
         path = self._asked.request.path.partition("?")[0]
         return f"{self._asked.request.method} {self._base_url}{path}"
+
+
+def _finite(lifetime: float) -> float:
+    """Raises Misused for a wait that would never end."""
+    if math.isfinite(lifetime) and lifetime >= 0:
+        return lifetime
+    raise Misused(
+        f"lifetime is {lifetime}; give seconds, finite and not negative: every wait ends."
+    )

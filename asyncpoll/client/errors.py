@@ -30,6 +30,10 @@ class AsyncpollError(Exception):
 
     attempts: tuple[Any, ...] = ()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pools of processes send errors to one another."""
+        return _restored, (type(self), self.args, self.__dict__)
+
 
 class Unreachable(AsyncpollError):
     """The server gave no usable answer, as often as the policy's budgets allow."""
@@ -139,3 +143,11 @@ class PollLifetimeExceeded(AsyncpollError, TimeoutError):
         if self.notified:
             return f"{background}; the result will be in your message centre."
         return f"{background}; please look again later."
+
+
+def _restored(
+    kind: type[AsyncpollError], args: tuple[Any, ...], state: dict[str, Any]
+) -> AsyncpollError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error

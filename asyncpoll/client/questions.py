@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 from asyncpoll.client.answer import (
     Answer,
+    Milestone,
     canonical,
     read_answer,
+    read_entries,
     read_milestones,
 )
-from asyncpoll.client.documents import Unreadable
+from asyncpoll.client.documents import Unreadable, milliseconds
 from asyncpoll.client.errors import StaleResponseError
 from asyncpoll.client.exchange import Request
 from asyncpoll.client.policy import PollPolicy
+
+# What an answer may take on top of its hold, where the caller only said how long to wait.
+_ON_THE_WAY_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +170,7 @@ class EveryMilestone(OfOne):
     def __init__(self, task_id: str, after: int = 0) -> None:
         super().__init__(task_id)
         self._after = after
+        self._gap = False
 
     def request(self, hold: float, buster: str | None) -> Request:
         """What happened since the last milestone told."""
@@ -175,34 +181,45 @@ class EveryMilestone(OfOne):
         """Each milestone once, unless the history began anew."""
         answer = about_task(read_answer(document), self.about)
         told = read_milestones(document, answer)
+        pause = answer.backoff_ms / 1000
+        if answer.version < self._after and not answer.reset:
+            return Heard(pause=pause, fresh=False)
         if answer.reset:
             self._after = 0
-        news = tuple(one for one in told if one.version > self._after)
-        stale = answer.version < self._after
-        if news:
-            self._after = news[-1].version
-        if not stale:
-            self.last = answer
-        return Heard(
-            news,
-            document.get("should_continue_polling") is False and not stale,
-            answer,
-            answer.backoff_ms / 1000,
-            bool(news),
-            stalled(answer),
-        )
+        self.last = answer
+        self._gap = self._gap or document.get("gap") is True
+        news = tuple(self._told(one) for one in told if one.version > self._after)
+        moved = self._move_on(document, answer)
+        done = document.get("should_continue_polling") is False
+        return Heard(news, done, answer, pause, moved, stalled(answer))
+
+    def _told(self, milestone: Milestone) -> Milestone:
+        """The first one after a gap says so."""
+        gap, self._gap = self._gap, False
+        return replace(milestone, gap=gap)
+
+    def _move_on(self, document: Mapping[str, Any], answer: Answer) -> bool:
+        """To where the server says: beyond what it does not keep any more, never beyond the task."""
+        after = document.get("next_after")
+        if not isinstance(after, int) or not self._after < after <= answer.version:
+            return False
+        self._after = after
+        return True
 
 
 class Inbox(OfOne):
-    """Waits until there is something in the inbox, once."""
+    """Waits until there is something in the inbox."""
 
-    def __init__(self, hold: float, read: Callable[[Mapping[str, Any]], Any]) -> None:
+    def __init__(self, hold: float) -> None:
         super().__init__("inbox")
         self._hold = hold
-        self._read = read
+
+    def patience(self, policy: PollPolicy) -> float:
+        """As long as the caller wants to wait, and a little for the answer; or as any other call."""
+        return self._hold + _ON_THE_WAY_SECONDS if self._hold else policy.call_seconds
 
     def longest_hold(self) -> float | None:
-        """As long as the caller wants."""
+        """As long as the caller wants to wait."""
         return self._hold
 
     def request(self, hold: float, buster: str | None) -> Request:
@@ -210,8 +227,11 @@ class Inbox(OfOne):
         return Request("inbox", "GET", "inbox", holding(hold, buster))
 
     def heard(self, document: Mapping[str, Any], body: bytes) -> Heard:
-        """All there is, which may be nothing."""
-        return Heard(done=True, value=self._read(document))
+        """All there is; nothing is an answer only to who does not wait."""
+        self.last = read_entries(document)
+        pause = (milliseconds(document, "recommended_client_backoff_ms") or 0.0) / 1000
+        done = bool(self.last) or not self._hold
+        return Heard(done=done, value=self.last, pause=pause, fresh=False)
 
 
 def holding(hold: float, buster: str | None) -> tuple[tuple[str, str], ...]:

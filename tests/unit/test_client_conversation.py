@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from asyncpoll.client import (
     Busy,
+    Misused,
     PollLifetimeExceeded,
     PollPolicy,
     Redirected,
@@ -18,7 +21,7 @@ from asyncpoll.client import (
 )
 from asyncpoll.client.exchange import Done, FailureKind, Request
 from asyncpoll.client.hosts import Host
-from asyncpoll.client.questions import EveryMilestone, Once, UntilOver
+from asyncpoll.client.questions import EveryMilestone, Inbox, Once, UntilOver
 from tests.unit.talks import TASK, Talk, problem
 
 POLICY = PollPolicy(base_delay=1, max_delay=8)
@@ -335,21 +338,64 @@ def test_a_submission_that_never_arrived_is_not_said_to_go_on_in_the_background(
     assert "did not succeed after 5 s: it went wrong" in str(talk.error)
 
 
-def test_milestones_are_told_once_with_gaps_and_from_the_beginning_after_a_reset():
+def test_milestones_are_told_once_and_from_the_beginning_after_a_reset():
     """Replayed from where the client was."""
-
-    def event(version):
-        return {"version": version, "kind": "progress", "at": "", "attempt": 1}
-
     talk = Talk(EveryMilestone(TASK, 3))
-    talk.answer(5, events=[event(4), event(5)], gap=True)
-    talk.answer(5, events=[event(4), event(5)], hold_granted_ms=1000)
-    assert [(one.version, one.gap) for one in talk.news] == [(4, True), (5, False)]
+    talk.answer(5, events=[event(4), event(5)], next_after=5)
+    talk.answer(5, events=[event(4), event(5)], next_after=5, hold_granted_ms=1000)
+    talk.answer(4, events=[event(4)], next_after=4)
+    assert [one.version for one in talk.news] == [4, 5]
     assert dict(talk.ask.request.query)["after"] == "5"
-    talk.answer(2, reset=True, events=[event(1), event(2)])
+    talk.answer(2, reset=True, events=[event(1), event(2)], next_after=2)
     assert [one.version for one in talk.news[2:]] == [1, 2]
-    talk.answer(3, "SUCCESS", events=[event(3)], should_continue_polling=False)
+    talk.answer(3, "SUCCESS", events=[event(3)], next_after=3, should_continue_polling=False)
     assert talk.step.value.succeeded
+
+
+def test_a_gap_in_the_history_is_told_with_the_next_milestone_there_is():
+    """Also where nothing of it is kept; a watch goes on beyond it."""
+    talk = Talk(EveryMilestone(TASK))
+    talk.answer(7, events=[], gap=True, next_after=7)
+    assert talk.news == [] and dict(talk.ask.request.query)["after"] == "7"
+    talk.answer(9, events=[event(8), event(9)], next_after=9)
+    assert [(one.version, one.gap) for one in talk.news] == [(8, True), (9, False)]
+
+
+def event(version):
+    """An entry of a history."""
+    return {"version": version, "kind": "progress", "at": "", "attempt": 1}
+
+
+def test_an_inbox_is_waited_for_as_long_as_the_caller_says():
+    """Longer than one hold; with nothing in it the wait ends, as it would with a server that is away."""
+    talk = Talk(Inbox(60.0))
+    for _ in range(3):
+        talk.reply(200, {"entries": []}, seconds=20)
+    entry = {"id": "e", "task_id": "t", "status": "SUCCESS"}
+    assert talk.reply(200, {"entries": [entry]}).step.value[0].id == "e"
+    talk = Talk(Inbox(7.0))
+    assert talk.hold == 7
+    assert talk.reply(200, {"entries": []}, seconds=8).error.answer == ()
+    assert Talk(Inbox(0.0)).reply(200, {"entries": []}).step.value == ()
+
+
+@pytest.mark.parametrize("lifetime", [float("nan"), float("inf"), -1.0])
+def test_a_wait_without_an_end_is_refused(lifetime):
+    """No caller switches that rule off."""
+    with pytest.raises(Misused, match="every wait ends"):
+        Talk(lifetime=lifetime)
+
+
+def test_errors_can_be_sent_to_another_process():
+    """With all they know."""
+    for talk in (
+        Talk(lifetime=0.0).answer(3),
+        Talk().reply(403, problem(403)),
+        Talk().answer(1, stalled=True),
+    ):
+        error = pickle.loads(pickle.dumps(talk.error))
+        assert (type(error), str(error)) == (type(talk.error), str(talk.error))
+        assert error.attempts == talk.error.attempts != ()
 
 
 def test_what_one_wait_learns_of_its_gateway_the_next_one_keeps_to():
