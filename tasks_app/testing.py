@@ -111,7 +111,7 @@ def _attempt(claimed: Claimed, runnable: Runnable) -> Change:
         running.reset(token)
     change = conclude(claimed, ending, catalogue.retry_policy(claimed.name))
     assert change is not None
-    return here.with_reports(replace(change, delay_seconds=0.0))
+    return here.with_reports(change._replace(delay_seconds=0.0))
 
 
 def _call(claimed: Claimed, runnable: Runnable) -> Ending:

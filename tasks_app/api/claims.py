@@ -78,7 +78,8 @@ def _claim_answer(claim_id: str, asked: ClaimAsked, given: ClaimAnswer) -> dict[
     }
 
 
-def _leased_task(task: Leased, claim: UUID) -> dict[str, Any]:
+def _leased_task(leased: Leased, claim: UUID) -> dict[str, Any]:
+    task = leased.task
     return {
         "task_id": task.id,
         "task": task.name,
@@ -95,8 +96,8 @@ def _leased_task(task: Leased, claim: UUID) -> dict[str, Any]:
         else orjson.Fragment(task.trace_context),
         "lease_token": lease_token(task, claim),
         "lease_seconds": min(conf.current().LEASE_SECONDS, task.timeout_seconds),
-        "lease_expires_at": task.lease_expires_at,
-        "deadline": task.deadline,
+        "lease_expires_at": leased.lease_expires_at,
+        "deadline": leased.deadline,
     }
 
 

@@ -14,7 +14,7 @@ from django.core.signing import BadSignature, Signer
 
 from asyncpoll.contract import Problem
 from tasks_app.api.responses import ProblemRaised, problem
-from tasks_app.store import Leased
+from tasks_app.store import Claimed
 
 _SALT = "asyncpoll.lease"
 _SEPARATOR = "."
@@ -35,7 +35,7 @@ def claim_key(owner: str | None, queue: str, claim_id: str) -> UUID:
     return UUID(bytes=hashlib.sha256(name).digest()[:16])
 
 
-def lease_token(task: Leased, claim: UUID) -> str:
+def lease_token(task: Claimed, claim: UUID) -> str:
     """The token for the attempt that `claim` holds: `attempt.claim.signature`, where the task is signed along."""
     signed = _signer().sign(f"{task.id.hex}{_SEPARATOR}{task.attempt}{_SEPARATOR}{claim.hex}")
     return signed.partition(_SEPARATOR)[2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 import psycopg
@@ -82,8 +82,9 @@ async def take(lease: Lease, said: Said) -> Standing:
         return await _repeat(pool, lease, said)
     change = _change(held[0], said)
     if change is None:
+        task = held[0].task
         return Standing(
-            Status.RUNNING, held[0].version, held[0].cancel_requested, held[0].lease_expires_at
+            Status.RUNNING, task.version, task.cancel_requested, held[0].lease_expires_at
         )
     return await _commit(pool, lease, held[0], said, change)
 
@@ -91,22 +92,26 @@ async def take(lease: Lease, said: Said) -> Standing:
 def _change(held: Leased, said: Said) -> Change | None:
     """What the step means for its task; None where there is nothing to show."""
     if said.status is Status.RUNNING:
-        has_room = held.version < conf.current().MAX_EVENTS - _RESERVED_EVENTS
+        has_room = held.task.version < conf.current().MAX_EVENTS - _RESERVED_EVENTS
         news = said.is_news and has_room
-        return Change(held.id, held.attempt, Status.RUNNING, (said.milestone,)) if news else None
+        return (
+            Change(held.task.id, held.task.attempt, Status.RUNNING, (said.milestone,))
+            if news
+            else None
+        )
     change = _ending(held, said)
-    return replace(change, milestones=(fold(said.milestone, change.milestones[-1]),))
+    return change._replace(milestones=(fold(said.milestone, change.milestones[-1]),))
 
 
 def _ending(held: Leased, said: Said) -> Change:
     if said.status is Status.PENDING:
-        return release(held)
+        return release(held.task)
     if said.status is Status.CANCELLED:
         milestone = Milestone(ENDINGS[Status.CANCELLED])
-        return Change(held.id, held.attempt, Status.CANCELLED, (milestone,))
+        return Change(held.task.id, held.task.attempt, Status.CANCELLED, (milestone,))
     ending = Ending(said.result, said.error_type, said.error_message, permanent=not said.retryable)
-    policy = catalogue.retry_policy(held.name)
-    change = conclude(held, ending, policy, cancelled=held.cancel_requested)
+    policy = catalogue.retry_policy(held.task.name)
+    change = conclude(held.task, ending, policy, cancelled=held.task.cancel_requested)
     assert change is not None
     return change
 
@@ -120,11 +125,11 @@ async def _commit(pool: Pool, lease: Lease, held: Leased, said: Said, change: Ch
         return await _repeat(pool, lease, said)
     status, version = committed[0].status, committed[0].version
     if not change.ends_attempt:
-        return Standing(status, version, held.cancel_requested, held.lease_expires_at)
+        return Standing(status, version, held.task.cancel_requested, held.lease_expires_at)
     if status is Status.PENDING:
         due.tell(change.delay_seconds)
     _tell(held, change)
-    return Standing(status, version, held.cancel_requested)
+    return Standing(status, version, held.task.cancel_requested)
 
 
 async def _try_commit(pool: Pool, lease: Lease, change: Change) -> list[Committed]:
@@ -174,13 +179,13 @@ async def _repeat(pool: Pool, lease: Lease, said: Said) -> Standing:
 def _tell(held: Leased, change: Change) -> None:
     emit(
         "task.finished",
-        id=held.id,
-        name=held.name,
-        attempt=held.attempt,
+        id=held.task.id,
+        name=held.task.name,
+        attempt=held.task.attempt,
         status=change.status,
         error_type=change.error_type,
         error_message=change.error_message,
         retry_in_seconds=change.delay_seconds,
         duration_ms=held.ran_seconds * 1000,
-        queue_wait_ms=held.queue_wait_seconds * 1000,
+        queue_wait_ms=held.task.queue_wait_seconds * 1000,
     )

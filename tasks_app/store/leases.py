@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 import orjson
@@ -20,18 +21,10 @@ from tasks_app.store.rows import Claimed
 _CLAIM_LOCKS = 0x61_70_63_6C
 
 
-# What `extend.sql` gives, in its order.
-_LEASED = (
-    *("id", "name", "queue", "owner", "args", "kwargs", "attempt", "failures", "max_attempts"),
-    *("timeout_seconds", "version", "cancel_requested", "trace_context", "queue_wait_seconds"),
-    *("ran_seconds", "lease_expires_at", "deadline"),
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leased(Claimed):
+class Leased(NamedTuple):
     """An attempt that an executor outside holds: until `lease_expires_at`, which never reaches past `deadline`."""
 
+    task: Claimed
     ran_seconds: float
     lease_expires_at: datetime
     deadline: datetime
@@ -90,7 +83,7 @@ def extend(
             "attempt": attempt,
             "whole": whole,
         },
-        lambda rows: [Leased(**dict(zip(_LEASED, row, strict=True))) for row in rows],
+        lambda rows: [Leased(Claimed(*row[:-3]), *row[-3:]) for row in rows],
     )
 
 

@@ -1,4 +1,7 @@
-"""What goes into the store and what comes out: frozen values."""
+"""What goes into the store and what comes out: frozen values.
+
+Those that a worker makes for each task are named tuples, which are made in a fifth of a frozen dataclass's time.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from asyncpoll.contract import Status
@@ -39,8 +42,7 @@ class NewTask:
         return self.run_at is None or self.run_at <= datetime.now(UTC) + _CLOCKS_APART
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(NamedTuple):
     """An attempt that this worker may now run. `args` and `kwargs` are JSON text, `attempt` is its fence.
 
     `adopted` is JSON text too: what `store.results` makes of a task of Django's Tasks framework; None for the others.
@@ -71,8 +73,7 @@ class StepResult:
     result: str
 
 
-@dataclass(frozen=True, slots=True)
-class Milestone:
+class Milestone(NamedTuple):
     """One version of a task to be. `kind` is a value of `EventKind`; `data` is JSON text."""
 
     kind: str
@@ -82,8 +83,7 @@ class Milestone:
     step: StepResult | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """What one attempt has to say: its milestones, and where they leave the task.
 
     RUNNING means milestones only; PENDING gives the task back after `delay_seconds`. `failed` counts the attempt as a
@@ -108,8 +108,7 @@ class Change:
         return self.status is not Status.RUNNING
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(NamedTuple):
     """A change that became visible. `status` may be CANCELLED where a retry was asked of a cancelled task."""
 
     id: UUID

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from tasks_app import conf
@@ -42,8 +41,7 @@ def fold(earlier: Milestone | None, later: Milestone) -> Milestone:
     """One milestone instead of two: of each fact the last that was said."""
     if earlier is None:
         return later
-    return replace(
-        later,
+    return later._replace(
         progress=earlier.progress if later.progress is None else later.progress,
         message=later.message or earlier.message,
         data=earlier.data if later.data is None else later.data,
@@ -64,9 +62,8 @@ def join(earlier: Change, later: Change) -> Change:
     *between, last = later.milestones
     for milestone in between:
         before = fold(before, milestone)
-    last = replace(
-        last,
+    last = last._replace(
         progress=before.progress if last.progress is None else last.progress,
         message=last.message or before.message,
     )
-    return replace(later, milestones=(*earlier.milestones, *between, last))
+    return later._replace(milestones=(*earlier.milestones, *between, last))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from asyncpoll.contract import Status
 from tasks_app.errors import Retry
@@ -34,8 +34,7 @@ class Fate(Enum):
     RELEASED = "released"
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(NamedTuple):
     """How a function ended: with `result` (JSON text) or with an error. `permanent`: another attempt is no use.
 
     `error` is the class of what the function raised, `retry_after` the delay in seconds that it asked for.
@@ -60,7 +59,7 @@ class Unfit:
 def returned(name: str, value: Any, limit: int) -> Ending:
     """The function returned `value`. One that can't be stored, or has over `limit` bytes, is a permanent failure."""
     if isinstance(value, Unfit):
-        return replace(raised(value.error), permanent=True)
+        return raised(value.error)._replace(permanent=True)
     try:
         return Ending(to_json(value, f"The result of {name}", limit))
     except Exception as error:
@@ -128,8 +127,7 @@ def timed_out(claimed: Claimed) -> Ending:
 def poisoned(change: Change, error: BaseException) -> Change:
     """Instead of a change that the database refuses: the task fails, with the database's reason."""
     reason = f"The database refused what attempt {change.attempt} had to say: {_say(error)}"
-    return replace(
-        change,
+    return change._replace(
         status=Status.FAILED,
         milestones=(Milestone(ENDINGS[Status.FAILED]),),
         result=None,

@@ -215,7 +215,7 @@ class TestCommit:
         before = Task.objects.values().get(id=task_id)
         late = change(task, Status.FAILED, "failed")
         if stale == "attempt":
-            late = replace(late, attempt=2)
+            late = late._replace(attempt=2)
         worker = uuid.uuid4() if stale == "worker" else WORKER
         assert run(commit(worker, [late])) == []
         assert Task.objects.values().get(id=task_id) == before

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ from tests.unit.claims import claimed
 
 GOOD = Ending(result="3")
 FAILED = Ending(error_type="ValueError", error_message="boom", traceback="Traceback …")
-PERMANENT = replace(FAILED, permanent=True)
+PERMANENT = FAILED._replace(permanent=True)
 POLICY = RetryPolicy(Backoff(base=1.0, cap=600.0))
 
 
@@ -239,7 +238,7 @@ def test_long_errors_are_cut():
 
 def test_a_poisoned_change_fails_its_task_and_says_why():
     """Nothing of the refused value is left in it."""
-    change = replace(concluded(GOOD), milestones=(*concluded(GOOD).milestones,) * 2)
+    change = concluded(GOOD)._replace(milestones=(*concluded(GOOD).milestones,) * 2)
     bad = poisoned(change, ValueError("unsupported Unicode escape sequence"))
     assert (bad.status, bad.result, bad.failed) == (Status.FAILED, None, True)
     assert kinds(bad) == ["failed"]
