@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from typing import Any, Generic, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -37,6 +38,10 @@ class TaskHandle:
 
     def __str__(self) -> str:
         return str(self.id)
+
+
+# Asked for each attempt, and found out by taking the function apart.
+_is_coroutine_function = cache(inspect.iscoroutinefunction)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +78,7 @@ class Task(Generic[P, R]):
     @property
     def is_async(self) -> bool:
         """True for a coroutine function, which runs on the worker's event loop."""
-        return inspect.iscoroutinefunction(self.func)
+        return _is_coroutine_function(self.func)
 
     @property
     def is_external(self) -> bool:

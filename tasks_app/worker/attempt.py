@@ -21,6 +21,13 @@ from tasks_app.worker.runnable import Ended
 _RESERVED_EVENTS = 2
 
 
+class Guard(Protocol):
+    """Ends an attempt that runs too long."""
+
+    def release(self, attempt: Attempt) -> None:
+        """It is over."""
+
+
 class Publish(Protocol):
     """Has a milestone of an attempt committed; `settled` hears what became of it."""
 
@@ -48,6 +55,7 @@ class Attempt:
         "cancel_asked",
         "claimed",
         "committed",
+        "deadline",
         "duration_ms",
         "ended",
         "fate",
@@ -56,7 +64,6 @@ class Attempt:
         "loop",
         "started_at",
         "task",
-        "timer",
     )
 
     def __init__(
@@ -78,7 +85,7 @@ class Attempt:
         # From its making, and from its first step on: one that was cancelled before that would never run.
         self.begun: asyncio.Task[None] | None = None
         self.task: asyncio.Task[None] | None = None
-        self.timer: asyncio.TimerHandle | None = None
+        self.deadline: Guard | None = None
         self.loop = loop
         self._publish = publish
         self._mutex = threading.Lock()

@@ -124,7 +124,8 @@ class Committer(Loop):
         """One entry per task: changes of one attempt are joined, a newer attempt displaces an older one."""
         attempt, change, waiting, *_ = entry
         # What follows a change whose row is locked waits with it.
-        entries = self._locked if change.task_id in self._locked else self._gathered
+        is_locked = bool(self._locked) and change.task_id in self._locked
+        entries = self._locked if is_locked else self._gathered
         known = entries.get(change.task_id)
         if known is not None and known.change.attempt > change.attempt:
             self._fence(entry)
@@ -159,6 +160,16 @@ class Committer(Loop):
         return min((entry.due_at - now for entry in self._locked.values()), default=_LONG_SECONDS)
 
     def _take(self) -> dict[UUID, Entry]:
+        fits = len(self._gathered) <= _MOST_CHANGES
+        if (
+            fits
+            and sum(_weight(entry.change) for entry in self._gathered.values()) <= _MOST_CHARACTERS
+        ):
+            batch, self._gathered = self._gathered, {}
+            return batch
+        return self._take_some()
+
+    def _take_some(self) -> dict[UUID, Entry]:
         batch: dict[UUID, Entry] = {}
         characters = 0
         for task_id, entry in self._gathered.items():
@@ -245,31 +256,32 @@ class Committer(Loop):
     def _succeed_all(self, batch: Sequence[Entry], committed: Sequence[Committed]) -> list[Entry]:
         """What is committed of `batch` is settled; gives the rest."""
         seen = {task.id: task for task in committed}
-        delays = []
-        ended = []
+        missing, delays, ended = [], [], []
         for entry in batch:
-            if entry.change.task_id in seen:
-                task = seen[entry.change.task_id]
-                delays += self._succeed(entry, task)
-                if task.status.is_terminal:
-                    ended.append(_done(entry.attempt, task))
+            task = seen.get(entry.change.task_id)
+            if task is None:
+                missing.append(entry)
+                continue
+            if (delay := self._succeed(entry, task)) > 0:
+                delays.append(delay)
+            if task.status.is_terminal:
+                ended.append(_done(entry.attempt, task))
         if delays:
             self._on_delay(min(delays))
         if ended:
             emit("tasks.done", ended=ended)
-        return [entry for entry in batch if entry.change.task_id not in seen]
+        return missing
 
-    def _succeed(self, entry: Entry, task: Committed) -> list[float]:
-        """What is committed is settled; gives the delay of a retry."""
+    def _succeed(self, entry: Entry, task: Committed) -> float:
+        """What is committed is settled; gives the delay of a retry, or 0."""
         attempt, change, *_ = entry
         self._writing.pop(change.task_id, None)
         attempt.committed = task
         entry.settle()
         if not change.ends_attempt:
-            return []
+            return 0.0
         self._held.drop(attempt)
-        is_later = change.status is Status.PENDING and change.delay_seconds > 0
-        return [change.delay_seconds] if is_later else []
+        return change.delay_seconds if change.status is Status.PENDING else 0.0
 
     async def _account_for(self, missing: Sequence[Entry]) -> None:
         """What did not come back was fenced off, unless its attempt holds the task: then the row is locked."""

@@ -17,6 +17,7 @@ from tasks_app.events import emit
 from tasks_app.store import Change, Claimed, Milestone
 from tasks_app.worker.attempt import Attempt
 from tasks_app.worker.calls import OwnThread, acall, call_in_thread, say_in_thread
+from tasks_app.worker.deadlines import Deadline
 from tasks_app.worker.held import Held
 from tasks_app.worker.milestones import join
 from tasks_app.worker.outcome import Ending, Fate, conclude, raised, release
@@ -61,13 +62,17 @@ class Executor:
         early, self._early_cancels = self._early_cancels or set(), None
         # Once: in Python 3.11 each look for the loop asks the kernel which process this is.
         loop = asyncio.get_running_loop()
+        deadlines: dict[float, Deadline] = {}
         for claimed in batch:
             attempt = self._add(claimed, loop, lease_until)
             if self._draining:
                 self._close(attempt, release(claimed))
                 continue
-            self._begin(attempt)
-            if claimed.id in early:
+            limit = claimed.timeout_seconds
+            if limit not in deadlines:
+                deadlines[limit] = Deadline(loop, limit, self._time_out)
+            self._begin(attempt, deadlines[limit])
+            if early and claimed.id in early:
                 self._ask_to_stop(attempt)
 
     def cancel(self, task_id: UUID) -> None:
@@ -116,11 +121,12 @@ class Executor:
         self._held.add(attempt)
         return attempt
 
-    def _begin(self, attempt: Attempt) -> None:
+    def _begin(self, attempt: Attempt, deadline: Deadline) -> None:
         claimed = attempt.claimed
         emit("task.started", id=claimed.id, name=claimed.name, attempt=claimed.attempt)
         loop = attempt.loop
-        attempt.timer = loop.call_later(claimed.timeout_seconds, self._time_out, attempt)
+        attempt.deadline = deadline
+        deadline.guard(attempt)
         try:
             runnable = find(claimed)
         except Exception as error:
@@ -221,8 +227,8 @@ class Executor:
     def _close(self, attempt: Attempt, change: Change | None) -> None:
         attempt.is_over = True
         attempt.duration_ms = (attempt.loop.time() - attempt.started_at) * 1000
-        if attempt.timer is not None:
-            attempt.timer.cancel()
+        if attempt.deadline is not None:
+            attempt.deadline.release(attempt)
         last = attempt.take_report()
         if change is None:
             self._held.finish(attempt)
