@@ -68,10 +68,13 @@ def subjects() -> list[Subject]:
     return [
         Subject(
             name=ASYNCPOLL,
-            note="runworker with --concurrency, on asyncio",
+            note="runworker with --batch, two batches at once, on asyncio",
             place=_migrated,
             produce=_module("bench.worker.site.produce"),
-            work=lambda batch: manage("runworker", "--concurrency", str(batch)),
+            # pgqueuer's tasks at once are not bounded by its batch; two batches are what one process can use.
+            work=lambda batch: manage(
+                "runworker", "--batch", str(batch), "--concurrency", str(2 * batch)
+            ),
             unfinished="SELECT EXISTS (SELECT FROM tasks_app_task WHERE ready)"
             " OR EXISTS (SELECT FROM tasks_app_task WHERE status = 'RUNNING')",
         ),

@@ -31,7 +31,8 @@ _LOOK_SECONDS = 0.02
 
 
 class Claimer(Loop):
-    """Feeds the executor. `queues` None means every queue but those that are run outside."""
+    """Feeds the executor, at most `batch` tasks a claim (None: as many as there are free slots). `queues` None means every
+    queue but those that are run outside."""
 
     name = "claimer"
 
@@ -42,6 +43,7 @@ class Claimer(Loop):
         queues: Sequence[str] | None,
         held: Held,
         executor: Executor,
+        batch: int | None = None,
     ) -> None:
         super().__init__()
         self._pool = pool
@@ -49,6 +51,7 @@ class Claimer(Loop):
         self._queues = queues
         self._held = held
         self._executor = executor
+        self._batch = batch or held.concurrency
         self._turns = Turns(_CREDIT_ROUNDS * held.concurrency)
         # True while there may be ready tasks of whom the turns don't know.
         self._unsure = True
@@ -86,24 +89,40 @@ class Claimer(Loop):
                 await self._give_back()
 
     async def step(self) -> float:
-        """Claim once, or look who has work. While there may be more the next step follows at once; else it waits to be
-        woken, or a poll."""
+        """Claim, or look who has work, until there are no free slots or no more tasks. While there may be more the next
+        step follows soon; else it waits to be woken, or a poll."""
         poll = conf.current().WORKER_POLL_SECONDS
-        free = 0 if self._retired else self._held.free
-        if not free:
-            return poll
+        # One claim follows the other without a rest: it is on its way, and the database at work on it, before the loop
+        # begins with what the last one got.
+        while free := self._free:
+            claimed = await self._claim_or_look(free, poll)
+            if not self._hungry:
+                break
+            if not claimed:
+                # Without room another claim would gain nothing, but a look may find somebody who has some.
+                return max(0.0, self._until_look) if self._unsure else poll
+        return poll
+
+    @property
+    def _free(self) -> int:
+        """How many tasks to claim now."""
+        return 0 if self._retired else min(self._held.free, self._batch)
+
+    async def _claim_or_look(self, free: int, poll: float) -> bool:
+        """Whether a claim was made for which the limits left room."""
         self._at_rest.clear()
         try:
             await self._give_back()
-            claimed = await self._step(free, poll)
+            used_up = not self._turns and (self._unsure or self._beyond)
+            is_due = self._unsure and self._loaded and self._until_look <= 0
+            polls = time.monotonic() - self._looked >= poll
+            if polls:
+                self._round.restart()
+            if used_up or is_due or polls:
+                await self._look()
+            return bool(self._turns) and await self._claim(free)
         finally:
             self._at_rest.set()
-        if not (self._hungry and self._held.free):
-            return poll
-        if claimed:
-            return 0.0
-        # Without room another claim would gain nothing, but a look may find somebody who has some.
-        return max(0.0, self._until_look) if self._unsure else poll
 
     async def _give_back(self) -> None:
         """Nobody runs what the last claim took if its answer was lost with a connection."""
@@ -124,17 +143,6 @@ class Claimer(Loop):
     def _until_look(self) -> float:
         """Seconds until whoever knows of somebody with work may look who else has some."""
         return self._looked + _LOOK_SECONDS - time.monotonic()
-
-    async def _step(self, free: int, poll: float) -> bool:
-        """Whether a claim was made for which the limits left room."""
-        used_up = not self._turns and (self._unsure or self._beyond)
-        is_due = self._unsure and self._loaded and self._until_look <= 0
-        polls = time.monotonic() - self._looked >= poll
-        if polls:
-            self._round.restart()
-        if used_up or is_due or polls:
-            await self._look()
-        return bool(self._turns) and await self._claim(free)
 
     async def _look(self) -> None:
         # A notification that arrives while the look is out makes it True again.

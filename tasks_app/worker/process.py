@@ -47,11 +47,12 @@ class Upkeep(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a worker process works. `queues` None: every queue."""
+    """How a worker process works. `queues` None: every queue. `batch` None: a claim takes as many as there are free slots."""
 
     queues: tuple[str, ...] | None = None
     concurrency: int = 20
     grace_seconds: float = 30.0
+    batch: int | None = None
 
 
 class Worker:
@@ -70,7 +71,9 @@ class Worker:
             self._pool, self.id, self.held, self._fenced, self._upkeep.due_in
         )
         self.executor = Executor(self.held, self.committer.offer)
-        self.claimer = Claimer(self._pool, self.id, options.queues, self.held, self.executor)
+        self.claimer = Claimer(
+            self._pool, self.id, options.queues, self.held, self.executor, options.batch
+        )
         ear = WorkEar(self.claimer, self.executor)
         self._listener = Listener("worker listener", [WORK_CHANNEL], ear)
         self._heartbeat = Heartbeat(self._facts(), self.held, self._heard_of_leases)

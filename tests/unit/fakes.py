@@ -43,6 +43,8 @@ class FakePool:
         if call.statement == "give_back":
             return []
         self.calls.append(call)
+        # A database never answers before the loop has gone round.
+        await asyncio.sleep(0)
         if self.only in (None, call.statement):
             await self.open.wait()
         answer = self.answers.pop(0) if self.answers else self.default

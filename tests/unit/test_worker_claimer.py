@@ -27,7 +27,12 @@ from tests.unit.fakes import FakePool, said
 class Desk:
     """A claimer over a queue of `ready` tasks, with an executor whose outcomes are kept in `offered`."""
 
-    def __init__(self, concurrency: int, queues: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self,
+        concurrency: int,
+        queues: tuple[str, ...] | None = None,
+        batch: int | None = None,
+    ) -> None:
         self.ready: list[Any] = []
         self.pool = FakePool(self.take)
         self.held = Held(concurrency)
@@ -35,7 +40,14 @@ class Desk:
         self.executor = Executor(
             self.held, lambda attempt, change, settled=None: self.offer(attempt, change)
         )
-        self.claimer = Claimer(self.pool, UUID(int=99), queues, self.held, self.executor)  # type: ignore[arg-type]
+        self.claimer = Claimer(
+            self.pool,  # type: ignore[arg-type]
+            UUID(int=99),
+            queues,
+            self.held,
+            self.executor,
+            batch,
+        )
         self.ear = WorkEar(self.claimer, self.executor)
 
     def take(self, call: Any) -> list[Any]:
@@ -89,6 +101,32 @@ async def test_full_claims_follow_each_other_until_one_comes_back_short(desks):
     await aeventually(lambda: len(desk.offered) == 35)
     assert not desk.ready
     assert max(desk.asked) <= 10
+
+
+async def test_a_claim_takes_no_more_than_a_batch_though_more_could_begin(desks):
+    """Two claims fill the slots."""
+    desk = desks(5, None, 3)
+    desk.ready = waiting(range(1, 9))
+    desk.claimer.start()
+    await aeventually(lambda: desk.held.running == 5)
+    assert desk.asked == [3, 2]
+
+
+async def test_the_next_claim_is_on_its_way_before_the_last_ones_tasks_begin(desks, monkeypatch):
+    """So that the database finds tasks while others run."""
+    desk = desks(4, None, 2)
+    desk.ready = [claimed(number) for number in range(1, 5)]
+    asked_by_then: list[int] = []
+    run = Executor._run
+
+    async def begin(*args: Any) -> None:
+        asked_by_then.append(len(desk.asked))
+        await run(*args)
+
+    monkeypatch.setattr(Executor, "_run", begin)
+    desk.claimer.start()
+    await aeventually(lambda: len(desk.offered) == 4)
+    assert asked_by_then == [2, 2, 3, 3]
 
 
 async def test_it_asks_for_the_free_slots_only_and_waits_for_one_at_full_concurrency(desks):

@@ -36,6 +36,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--concurrency", type=_count, default=20, help="tasks at once, per process (20)"
         )
+        parser.add_argument(
+            "--batch", type=_count, help="tasks a claim takes at most (as many as may begin)"
+        )
         parser.add_argument("--processes", type=_count, default=1, help="worker processes (1)")
         parser.add_argument(
             "--grace", type=_seconds, default=30.0, help="seconds for running tasks at the end (30)"
@@ -58,7 +61,7 @@ class Command(BaseCommand):
         if options["processes"] > 1:
             supervise(options["processes"], grace, lambda number: metrics_options(port, number))
         else:
-            own = Options(options["queues"], options["concurrency"], grace)
+            own = Options(options["queues"], options["concurrency"], grace, options["batch"])
             run_worker(own, Upkeep, lambda worker: watch_worker(port, worker))
 
 
