@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -470,7 +469,7 @@ async def test_each_task_that_is_over_is_told_of_once_and_when_that_is_committed
         over, again, lost = (desk.attempt(number, queue="red") for number in (1, 2, 3))
         over.duration_ms = 12.5
         desk.committer.offer(over, success(over))
-        retry = replace(success(again), status=Status.PENDING, result=None, delay_seconds=1.0)
+        retry = success(again)._replace(status=Status.PENDING, result=None, delay_seconds=1.0)
         desk.committer.offer(again, retry)
         desk.committer.offer(lost, success(lost))
         desk.pool.answers = [all_committed, lambda call: all_committed(call)[:2]]
