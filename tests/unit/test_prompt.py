@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +13,7 @@ from asyncpoll.cli import words
 from asyncpoll.cli.arguments import keyword_arguments
 from asyncpoll.cli.errors import UsageError
 from asyncpoll.cli.exits import Exit
-from asyncpoll.cli.main import exit_of, main
+from asyncpoll.cli.main import exit_of, main, parser
 from asyncpoll.client import (
     Answer,
     Busy,
@@ -187,3 +190,20 @@ def test_an_inbox_into_which_nothing_came_is_given_up(capsys, centre):
     centre.answers = [()]
     assert main(["inbox", "--wait", "0.01"]) == Exit.GAVE_UP
     assert capsys.readouterr().out == ""
+
+
+DOCUMENTATION = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text()
+
+
+def test_every_documented_command_line_can_be_given():
+    """And every command and exit code is documented."""
+    lines = re.findall(r"asyncpoll ((?:submit|wait|watch|cancel|inbox) [^`>|)\n]+)", DOCUMENTATION)
+    for line in re.findall(r"^    .*\$ .*", DOCUMENTATION, re.MULTILINE):
+        if "asyncpoll " in line:
+            assert any(known in line for known in lines)
+    for line in lines:
+        if "TASK" not in line and " …" not in line:
+            parser().parse_args(shlex.split(line))
+    assert {line.split()[0] for line in lines} == {"submit", "wait", "watch", "cancel", "inbox"}
+    codes = re.findall(r"^\| ([\d, ]+) \|", DOCUMENTATION, re.MULTILINE)
+    assert [int(code) for code in ",".join(codes).split(",")] == list(Exit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -292,3 +293,27 @@ def test_without_rerunfailures_a_marked_test_is_not_tried_again_and_it_says_so(s
     result.assert_outcomes(failed=1)
     said = "1 failed without another try, as pytest-rerunfailures is not" in result.stdout.str()
     assert said is not bool(options)
+
+
+SHOP = """
+import httpx
+import pytest
+
+def answer(request):
+    if request.method == "POST":
+        return httpx.Response(202, headers={"Location": "/reports/7"})
+    return httpx.Response(200, json={"status": "COMPLETED", "total": "120.50"})
+
+@pytest.fixture
+def shop():
+    return httpx.Client(transport=httpx.MockTransport(answer), base_url="http://shop.test")
+"""
+
+
+def test_the_documented_test_runs(suite, pytester):
+    """As it is written there, and is measured by the name it gives."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "testing.md").read_text()
+    example = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[0]
+    pytester.makeconftest(SHOP)
+    suite(example).assert_outcomes(passed=1)
+    assert written(pytester)["shop.yearly_report"].samples == 1
