@@ -37,7 +37,7 @@ from tasks_app.compat import (
     task_enqueued,
 )
 from tasks_app.errors import UnknownTask
-from tasks_app.limits import MAX_NAME_LENGTH, new_task_id
+from tasks_app.limits import MAX_NAME_LENGTH, SECONDS_RULE, are_seconds, new_task_id, parse_id
 from tasks_app.owned import owned
 from tasks_app.portable import PortableTask
 from tasks_app.results import TrackedResult, find_task, tracked
@@ -47,8 +47,6 @@ from tasks_app.store.driver import run
 from tasks_app.store.jsontext import to_json
 from tasks_app.store.pool import loop_pool
 from tasks_app.store.results import Recalled, enqueue_recalled, recall
-
-_LONGEST_TIMEOUT_SECONDS = 604_800
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +193,8 @@ def _terms_rules(terms: Terms) -> list[tuple[str, bool, str]]:
         ),
         (
             "timeout",
-            timeout is None
-            or (type(timeout) in (int, float) and 0 < timeout <= _LONGEST_TIMEOUT_SECONDS),
-            f"must be more than 0 and at most {_LONGEST_TIMEOUT_SECONDS} seconds (a week)",
+            timeout is None or (type(timeout) in (int, float) and are_seconds(timeout)),
+            SECONDS_RULE,
         ),
     ]
 
@@ -236,7 +233,7 @@ def _result(result_id: str, recalled: Recalled | None) -> TrackedResult:
 
 def _uuid(result_id: object) -> UUID:
     try:
-        return UUID(str(result_id))
+        return parse_id(str(result_id))
     except ValueError:
         raise TaskResultDoesNotExist(result_id) from None
 

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.signals import setting_changed
 
 from tasks_app.errors import ConfigurationError
+from tasks_app.limits import SECONDS_RULE, are_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,7 @@ _WEEK: _Rule = (
     lambda value: 0 < value <= 604_800,
     "must be more than 0 and at most 604800 seconds (a week)",
 )
+_SECONDS: _Rule = (are_seconds, SECONDS_RULE)
 _RULES: Mapping[str, _Rule] = {
     "MAX_HOLD_SECONDS": (lambda value: 0 < value <= 3600, "must be between 0 and 3600 seconds"),
     "MAX_HELD": _POSITIVE,
@@ -133,9 +135,9 @@ _RULES: Mapping[str, _Rule] = {
         "must be between 0 and 31622400 seconds (a year)",
     ),
     "LEASE_SECONDS": (lambda value: 1 <= value <= 3600, "must be between 1 and 3600 seconds"),
-    "HEARTBEAT_SECONDS": _WEEK,
-    "WORKER_POLL_SECONDS": _WEEK,
-    "DEFAULT_TIMEOUT_SECONDS": _WEEK,
+    "HEARTBEAT_SECONDS": _SECONDS,
+    "WORKER_POLL_SECONDS": _SECONDS,
+    "DEFAULT_TIMEOUT_SECONDS": _SECONDS,
     "DEFAULT_MAX_ATTEMPTS": (lambda value: 1 <= value <= 100, "must be between 1 and 100"),
     "RETRY_BASE_SECONDS": _WEEK,
     "RETRY_MAX_SECONDS": _WEEK,

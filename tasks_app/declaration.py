@@ -14,7 +14,14 @@ from django.db import transaction
 
 from tasks_app import conf
 from tasks_app.errors import InvalidTask
-from tasks_app.limits import MAX_NAME_LENGTH, MAX_PRIORITY, MIN_PRIORITY, new_task_id
+from tasks_app.limits import (
+    MAX_NAME_LENGTH,
+    MAX_PRIORITY,
+    MIN_PRIORITY,
+    SECONDS_RULE,
+    are_seconds,
+    new_task_id,
+)
 from tasks_app.retries import Backoff, RetryPolicy
 from tasks_app.signature import check_names, check_types
 from tasks_app.store import NewTask, enqueue
@@ -215,8 +222,8 @@ def _broken_rules(task: Task[Any, Any]) -> list[tuple[bool, str]]:
             f"backoff is {task.backoff!r}; use Backoff(base, cap), for example Backoff(base=2, cap=300).",
         ),
         (
-            task.timeout is not None and not 0 < task.timeout <= 604_800,
-            f"timeout is {task.timeout}; it must be more than 0 and at most 604800 seconds (a week).",
+            task.timeout is not None and not are_seconds(task.timeout),
+            f"timeout is {task.timeout}; it {SECONDS_RULE}.",
         ),
         (
             task.run_at is not None and task.run_at.tzinfo is None,

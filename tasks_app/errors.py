@@ -103,6 +103,10 @@ class StoreUnavailable(TasksError):
     """The database could not be reached in time. Nothing was changed; try again."""
 
 
+class RowLocked(StoreUnavailable):
+    """Another transaction keeps the row locked. Nothing was changed; try again once it has ended."""
+
+
 class NotMigrated(ConfigurationError):
     """The database lacks migrations that this code needs."""
 

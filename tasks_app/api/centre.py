@@ -23,6 +23,7 @@ from tasks_app.errors import BadParameter, TaskNotFound
 from tasks_app.hold.admission import Account
 from tasks_app.hold.inbox import InboxAnswer, wait_for_inbox
 from tasks_app.hold.shortpolls import Brought
+from tasks_app.limits import parse_id
 from tasks_app.owned import owned
 from tasks_app.store import Entry, Promised, acknowledge, lock_task
 from tasks_app.store.pool import loop_pool
@@ -90,10 +91,10 @@ async def _acknowledge(entry_id: UUID, owner: str) -> Any:
 
 def _entry_id(text: str) -> UUID:
     try:
-        return UUID(text)
+        return parse_id(text)
     except ValueError:
         raise BadParameter(
-            "entry_id", text, "must be an entry's id: a UUID, as the inbox lists it"
+            "entry_id", text, "must be an entry's id: a UUID, written as the inbox lists it"
         ) from None
 
 

@@ -14,6 +14,7 @@ from asyncpoll.contract import Problem
 from tasks_app import errors
 from tasks_app.api.identity import Identity, confirm, identify, require
 from tasks_app.api.responses import ProblemRaised, answer, problem, problem_document
+from tasks_app.limits import parse_id
 
 # Any, as the stubs of Django know no asynchronous views.
 View = Callable[..., Any]
@@ -90,9 +91,14 @@ _KINDS: dict[type[errors.TasksError], tuple[Problem, int]] = {
     errors.KeyReused: (Problem.IDEMPOTENCY_KEY_REUSED, 422),
     errors.TooManyHeld: (Problem.OVERLOADED, 503),
     errors.StoreUnavailable: (Problem.UNAVAILABLE, 503),
+    errors.RowLocked: (Problem.UNAVAILABLE, 503),
 }
 # A busy or absent server asks for this much patience, in seconds.
-_RETRY_AFTER = {errors.TooManyHeld: "5", errors.StoreUnavailable: "2"}
+_RETRY_AFTER = {
+    errors.TooManyHeld: "5",
+    errors.StoreUnavailable: "2",
+    errors.RowLocked: "2",
+}
 
 
 def problem_for(error: errors.TasksError) -> HttpResponse:
@@ -111,7 +117,7 @@ def _described(error: errors.TasksError) -> tuple[Problem, int, str]:
     if type(error) not in _KINDS:
         raise error
     # The driver's text names hosts and users.
-    away = isinstance(error, errors.StoreUnavailable)
+    away = type(error) is errors.StoreUnavailable
     detail = "The database did not answer in time; try again." if away else str(error)
     return *_KINDS[type(error)], detail
 
@@ -119,12 +125,12 @@ def _described(error: errors.TasksError) -> tuple[Problem, int, str]:
 def parse_task_id(text: str, identity: Identity) -> UUID:
     """The id in a path. Raises BadParameter for what is no id, TaskNotFound for what the identity may not see."""
     try:
-        task_id = UUID(text)
+        task_id = parse_id(text)
     except ValueError:
         raise errors.BadParameter(
             "task_id",
             text,
-            "must be a task's id: a UUID, as in the Location of the answer that accepted it",
+            "must be a task's id: a UUID, written as in the Location of the answer that accepted it",
         ) from None
     if not identity.may_see(task_id):
         raise errors.TaskNotFound(task_id)

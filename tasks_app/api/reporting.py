@@ -11,7 +11,7 @@ import psycopg
 from asyncpoll.contract import Status
 from tasks_app import catalogue, conf
 from tasks_app.api.leases import Lease
-from tasks_app.errors import LeaseLost, NotJson, StoreUnavailable, TaskGone
+from tasks_app.errors import LeaseLost, NotJson, RowLocked, TaskGone
 from tasks_app.events import emit
 from tasks_app.loops import pause_after
 from tasks_app.store import (
@@ -133,7 +133,7 @@ async def _commit(pool: Pool, lease: Lease, held: Leased, said: Said, change: Ch
 
 
 async def _try_commit(pool: Pool, lease: Lease, change: Change) -> list[Committed]:
-    """Empty where the lease is not theirs any more. Raises StoreUnavailable where somebody keeps the row locked."""
+    """Empty where the lease is not theirs any more. Raises RowLocked where somebody keeps it so."""
     settings = conf.current()
     call = commit(
         lease.claim,
@@ -149,7 +149,9 @@ async def _try_commit(pool: Pool, lease: Lease, change: Change) -> list[Committe
         if not held:
             return []
         await asyncio.sleep(pause_after(tries, _LONGEST_PAUSE_SECONDS))
-    raise StoreUnavailable(f"Task {lease.task_id} is locked by another transaction; try again.")
+    raise RowLocked(
+        f"Another transaction has locked task {lease.task_id}; try again once it has ended."
+    )
 
 
 async def _repeat(pool: Pool, lease: Lease, said: Said) -> Standing:

@@ -179,7 +179,7 @@ async def _cancel(task_id: UUID, owner: str | None) -> tuple[Snapshot, str | Non
     row = (await pool.run(read([task_id]))).get(task_id)
     if row is None or (owner is not None and row.owner != owner):
         raise TaskNotFound(task_id)
-    if await pool.run(cancel(task_id)) is not None:
+    if await pool.run(cancel(task_id, patient=False)) is not None:
         row = (await pool.run(read([task_id]))).get(task_id, row)
     if row.result_apart:
         return row, (await pool.run(read_results([task_id]))).get(task_id)

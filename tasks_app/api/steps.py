@@ -28,6 +28,7 @@ from tasks_app.store.jsontext import clean_text, to_json
 from tasks_app.worker.milestones import MESSAGE_CHARACTERS, progress_milestone
 
 _ERROR_CHARACTERS = 4_000
+_UNNAMED = "Failed"
 
 
 class StepError(BaseModel):
@@ -35,7 +36,7 @@ class StepError(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    type: StrictStr = Field(default="Failed", min_length=1, max_length=MAX_NAME_LENGTH)
+    type: StrictStr = Field(default=_UNNAMED, min_length=1, max_length=MAX_NAME_LENGTH)
     message: StrictStr = ""
 
 
@@ -102,7 +103,7 @@ def _said(body: StepBody) -> Said:
         status=body.status,
         milestone=progress_milestone(body.progress, body.message or "", body.data),
         result=to_json(body.result, "result", limit) if is_success else None,
-        error_type=clean_text((error or StepError()).type) if is_failure else "",
+        error_type=clean_text((error or StepError()).type) or _UNNAMED if is_failure else "",
         error_message=clean_text(error.message)[:_ERROR_CHARACTERS] if error else "",
         retryable=body.retryable,
     )

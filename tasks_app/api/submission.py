@@ -17,7 +17,7 @@ from tasks_app.api.notices import Notice
 from tasks_app.api.numbers import WholeNumber
 from tasks_app.declaration import Task
 from tasks_app.errors import OutOfBounds, UnknownTask
-from tasks_app.limits import MAX_NAME_LENGTH, MIN_PRIORITY
+from tasks_app.limits import MAX_NAME_LENGTH, MIN_PRIORITY, SHORTEST_SECONDS
 from tasks_app.store import NewTask
 
 # A task due later than this is more likely a mistake in the year than a plan.
@@ -97,10 +97,11 @@ def _check_bounds(asked: Submission, declared: Task[Any, Any]) -> None:
         f"between 1 and {declared.attempts_allowed}",
     )
     _within(
-        asked.timeout_seconds is None or 0 < asked.timeout_seconds <= declared.time_limit_seconds,
+        asked.timeout_seconds is None
+        or SHORTEST_SECONDS <= asked.timeout_seconds <= declared.time_limit_seconds,
         "timeout_seconds",
         asked.timeout_seconds,
-        f"more than 0 and at most {declared.time_limit_seconds}",
+        f"at least {SHORTEST_SECONDS} and at most {declared.time_limit_seconds}",
     )
     _within(
         asked.run_at is None or _days_ahead(asked.run_at) <= _LATEST_DAYS,

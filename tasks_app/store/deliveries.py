@@ -10,6 +10,7 @@ from uuid import UUID
 from asyncpoll.contract import DeliveryState, Status
 from tasks_app.limits import new_task_id
 from tasks_app.store.call import Call, Rows, json_text
+from tasks_app.store.patience import PATIENCE
 from tasks_app.store.webhook_secrets import KeptSecret
 
 MOST_PER_TASK = 5
@@ -17,8 +18,6 @@ MOST_RESULT_BYTES = 8_192
 """Results up to this size are told along with the end; a larger one has to be fetched from the task."""
 OVERLAP_SECONDS = 86_400.0
 """How long the secret before signs beside a new one."""
-# Locked by whoever ends it, a task is free again after some milliseconds.
-_PATIENCE_MS = 1_000
 MOST_HOSTS = 200
 """That one look takes in."""
 
@@ -90,7 +89,7 @@ def lock_task(task_id: UUID) -> Call[str | None]:
     """
     return Call(
         "lock_task",
-        {"id": task_id, "patience": f"{_PATIENCE_MS}ms"},
+        {"id": task_id, "patience": PATIENCE},
         lambda rows: rows[0][0] if rows else None,
     )
 

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from tasks_app.store.call import Call
+from tasks_app.store.patience import PATIENCE
 
 KEY_SECONDS = 86_400.0
-# A transaction that stores a task takes a few milliseconds; one that takes longer than this belongs to a process that
-# is frozen or cut off.
-PATIENCE_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ def keep_key(key: UUID, request: UUID, task_id: UUID) -> Call[Kept]:
             "request": request,
             "task": task_id,
             "live": KEY_SECONDS,
-            "patience": f"{PATIENCE_MS}ms",
+            "patience": PATIENCE,
         },
         lambda rows: Kept(rows[0][0], rows[0][1]),
     )

@@ -15,6 +15,7 @@ import orjson
 
 from asyncpoll.contract import Status
 from tasks_app.store.call import Call
+from tasks_app.store.patience import PATIENCE
 from tasks_app.store.rows import Claimed
 
 # The first of the two numbers of our advisory locks on claims; the second is the claim's hash.
@@ -72,7 +73,7 @@ def extend(
 ) -> Call[list[Leased]]:
     """Give those of `tasks` that `claim` still holds a fresh lease; `attempt` None: whichever attempt it holds.
 
-    `whole` False leaves the arguments out: they are empty then.
+    `whole` False leaves the arguments out: they are empty then. Fails if somebody keeps one locked for a second.
     """
     return Call(
         "extend",
@@ -82,6 +83,7 @@ def extend(
             "lease": lease_seconds,
             "attempt": attempt,
             "whole": whole,
+            "patience": PATIENCE,
         },
         lambda rows: [Leased(Claimed(*row[:-3]), *row[-3:]) for row in rows],
     )

@@ -10,9 +10,10 @@ from typing import Any, TypeVar, cast
 
 import psycopg
 from psycopg import AsyncConnection, AsyncRawCursor
+from psycopg.errors import LockNotAvailable
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from tasks_app.errors import StoreUnavailable
+from tasks_app.errors import RowLocked, StoreUnavailable
 from tasks_app.store import dsn
 from tasks_app.store.call import Call
 
@@ -74,6 +75,10 @@ class Pool:
         try:
             async with self._pool.connection() as connection:
                 yield connection
+        except LockNotAvailable as error:
+            raise RowLocked(
+                "Another transaction has locked what this request would change; try again once it has ended."
+            ) from error
         except _UNAVAILABLE as error:
             raise StoreUnavailable(
                 f"The database did not answer ({type(error).__name__}: {error}); try again."

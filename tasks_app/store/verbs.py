@@ -14,6 +14,7 @@ from asyncpoll.contract import Status
 from tasks_app import conf
 from tasks_app.limits import HEAD_START_SECONDS
 from tasks_app.store.call import Call, Rows
+from tasks_app.store.patience import PATIENCE
 from tasks_app.store.rows import (
     ENDINGS,
     Committed,
@@ -119,9 +120,16 @@ def promote(limit: int) -> Call[tuple[int, float | None]]:
     return Call("promote", {"limit": limit}, lambda rows: (rows[0][0], rows[0][1]))
 
 
-def cancel(task_id: UUID) -> Call[Committed | None]:
-    """End a PENDING task, ask a RUNNING one to stop. None: nothing changed (over, asked before, or unknown)."""
-    return Call("cancel", {"id": task_id}, lambda rows: _first(committed(rows)))
+def cancel(task_id: UUID, *, patient: bool = True) -> Call[Committed | None]:
+    """End a PENDING task, ask a RUNNING one to stop. None: nothing changed (over, asked before, or unknown).
+
+    Waits as long as somebody has the row locked; not `patient`, it fails if that takes longer than a second.
+    """
+    return Call(
+        "cancel",
+        {"id": task_id, "patience": None if patient else PATIENCE},
+        lambda rows: _first(committed(rows)),
+    )
 
 
 def run_again(task_id: UUID, new_id: UUID) -> Call[tuple[UUID, str] | None]:

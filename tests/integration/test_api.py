@@ -216,7 +216,15 @@ class TestIds:
     """Malformed, unknown and foreign ids, on every route."""
 
     @pytest.mark.parametrize(
-        "text", ["abc", "1", "0199", "%00", "01a22caa-8b3c-7463-95d2-cdd668f18a5", "é"]
+        "text",
+        [
+            *("abc", "1", "0199", "%00", "01a22caa-8b3c-7463-95d2-cdd668f18a5", "é"),
+            "{01a22caa-8b3c-7463-95d2-cdd668f18a5e}",
+            "urn:uuid:01a22caa-8b3c-7463-95d2-cdd668f18a5e",
+            "01a22caa8b3c746395d2cdd668f18a5e",
+            "01a22caa-8b3c746395d2cdd668f18a-5e",
+            "01a22caa-8b3c-7463-95d2-cdd668f1_8_5",
+        ],
     )
     async def test_a_malformed_id_is_refused_with_the_rule(self, client, route, text):
         """It can't be anybody's."""

@@ -170,6 +170,7 @@ class TestSubmitting:
             ({"task": "sample.add", "kwargs": {"a": 1}, "priority": 101}, 422, "out-of-bounds", "priority is 101"),
             ({"task": "sample.add", "kwargs": {"a": 1}, "max_attempts": 99}, 422, "out-of-bounds", "max_attempts is 99"),
             ({"task": "sample.add", "kwargs": {"a": 1}, "max_attempts": 0}, 422, "out-of-bounds", "max_attempts is 0"),
+            ({"task": "sample.add", "kwargs": {"a": 1}, "timeout_seconds": 1e-320}, 422, "out-of-bounds", "this task allows at least 0.01"),
             ({"task": "sample.add", "kwargs": {"a": 1}, "timeout_seconds": 1e9}, 422, "out-of-bounds", "timeout_seconds"),
             ({"task": "sample.add", "kwargs": {"a": 1}, "timeout_seconds": -1}, 422, "out-of-bounds", "timeout_seconds"),
             ({"task": "sample.add", "kwargs": {"a": 1}, "run_at": "9999-01-01T00:00:00Z"}, 422, "out-of-bounds", "run_at"),

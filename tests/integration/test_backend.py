@@ -224,6 +224,14 @@ async def test_unknown_and_malformed_ids_do_not_exist_for_async_code_either(resu
         await framework_tasks.echo.aget_result(result_id)
 
 
+def test_an_id_has_one_spelling():
+    """Python would read others as well."""
+    result = framework_tasks.echo.enqueue()
+    for spelling in (UUID(result.id).hex, f"{{{result.id}}}", UUID(result.id).urn):
+        with pytest.raises(TaskResultDoesNotExist):
+            framework_tasks.echo.get_result(spelling)
+
+
 def test_a_task_that_was_not_enqueued_through_the_framework_is_no_result_of_it():
     """It has no function that the framework knows."""
     handle = sample_tasks.add.enqueue(1)

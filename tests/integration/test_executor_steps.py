@@ -407,6 +407,15 @@ class TestRefused:
         assert response.status_code == (200 if "[[[" in field else 422), response.text
         assert (await row_of(task)).status in (Status.RUNNING, Status.SUCCESS)
 
+    async def test_an_error_type_of_which_nothing_can_be_stored_has_the_usual_name(
+        self, executor, task
+    ):
+        """A failure without a type could not be told from none."""
+        body = {"type": "\x00\x00", "message": "broken\x00"}
+        await executor.stepped(task, status="FAILED", error=body, retryable=False)
+        row = await row_of(task)
+        assert (row.status, row.error_type, row.error_message) == ("FAILED", "Failed", "broken")
+
     async def test_an_id_that_is_none(self, executor, task):
         """400."""
         response = await executor.step({**task, "task_id": "nonsense"}, progress=0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from django.db import connection
 from psycopg.rows import dict_row
 
 from asyncpoll.contract import Status
-from tasks_app.api.identity import poll_ticket
+from tasks_app.api.identity import Identity, poll_ticket
 from tasks_app.store import Sought, dsn, list_tasks, listing, step
 from tests.integration.api_support import API, is_problem, mapped, stored
 
@@ -115,6 +116,29 @@ async def test_a_filter_that_few_rows_pass_makes_short_pages_and_no_long_search(
     assert await everything(client, status="FAILED") == ([], 3)
     assert (await everything(client, limit=1, status="RUNNING"))[0] == [ids[0], ids[3], ids[8]]
     assert (await everything(client, limit=2))[0] == ids
+
+
+async def test_where_a_search_goes_on_does_not_tell_whose_task_it_has_come_to(
+    client, service, settings, monkeypatch
+):
+    """Who owns nothing is searched for among all: a page can end at somebody else's task."""
+    monkeypatch.setattr(listing, "_SPAN", 2)
+    mine = await several(service, 1)
+    foreign = await several(service, 4, owner="bob")
+    settings.ASYNCPOLL = {**settings.ASYNCPOLL, "AUTHENTICATE": f"{__name__}.nobody"}
+    cursors, parameters = [], {}
+    while cursor := (await listed(client, **parameters))["next_cursor"]:
+        parameters["cursor"] = cursor
+        cursors.append(urlsafe_b64decode(cursor))
+    assert len(cursors) == 2
+    for task_id in (*mine, *foreign):
+        assert not any(UUID(task_id).bytes[:6] in cursor for cursor in cursors)
+    assert await everything(client) == (mine, 3)
+
+
+async def nobody(request: httpx.Request) -> Identity:
+    """Everybody is the owner without a name."""
+    return Identity("")
 
 
 @pytest.mark.parametrize(

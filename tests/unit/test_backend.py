@@ -110,9 +110,10 @@ def test_a_task_of_the_framework_is_tried_once_unless_the_options_say_otherwise(
         ({"max_attempts": 0}, r"is 0; it must be a whole number between 1 and 100"),
         ({"max_attempts": True}, r"is True; it must be a whole number"),
         ({"max_attempts": "3"}, r"is '3'; it must be a whole number"),
-        ({"timeout": 0}, r"is 0; it must be more than 0"),
-        ({"timeout": float("nan")}, r"is nan; it must be more than 0"),
-        ({"timeout": "1"}, r"is '1'; it must be more than 0"),
+        ({"timeout": 0}, r"is 0; it must be at least 0.01"),
+        ({"timeout": float("nan")}, r"is nan; it must be at least 0.01"),
+        ({"timeout": 1e-320}, r"is 1e-320; it must be at least 0.01"),
+        ({"timeout": "1"}, r"is '1'; it must be at least 0.01"),
     ],
 )
 def test_a_wrong_option_is_named_by_check_and_refused_when_enqueueing(settings, options, message):

@@ -41,6 +41,8 @@ def test_whole_numbers_and_lists_are_taken_for_seconds_and_tuples():
         ({"RETRY_MAX_SECONDS": 1e18}, "at most 604800 seconds"),
         ({"LEASE_SECONDS": float("inf")}, "must be between 1 and 3600 seconds"),
         ({"WORKER_POLL_SECONDS": float("nan")}, "at most 604800 seconds"),
+        ({"WORKER_POLL_SECONDS": 1e-320}, "must be at least 0.01"),
+        ({"DEFAULT_TIMEOUT_SECONDS": 0.001}, "must be at least 0.01"),
         ({"ANONYMOUS": "yes"}, "ASYNCPOLL['ANONYMOUS'] is 'yes'; it must be True or False, for"),
         (
             {"TASK_MODULES": "a.b"},

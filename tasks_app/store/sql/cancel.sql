@@ -2,7 +2,10 @@
 WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at),
 target AS MATERIALIZED (
     SELECT id FROM tasks_app_task
-    WHERE id = %(id)s AND version < 2147483647 AND (status = 'PENDING' OR (status = 'RUNNING' AND NOT cancel_requested))
+    -- A row that somebody has locked is not waited for beyond the caller's patience.
+    WHERE id = %(id)s
+        AND set_config('lock_timeout', coalesce(%(patience)s::text, current_setting('lock_timeout')), true) IS NOT NULL
+        AND version < 2147483647 AND (status = 'PENDING' OR (status = 'RUNNING' AND NOT cancel_requested))
     FOR UPDATE
 ),
 cancelled AS (

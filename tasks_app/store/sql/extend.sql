@@ -2,7 +2,9 @@
 WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at),
 held AS MATERIALIZED (
     SELECT t.id FROM tasks_app_task t, now
-    WHERE t.id = ANY(%(ids)s::uuid[]) AND t.status = 'RUNNING' AND t.worker = %(claim)s
+    -- A row that somebody has locked is not waited for for long.
+    WHERE set_config('lock_timeout', %(patience)s::text, true) IS NOT NULL
+        AND t.id = ANY(%(ids)s::uuid[]) AND t.status = 'RUNNING' AND t.worker = %(claim)s
         AND (%(attempt)s::int IS NULL OR t.attempt = %(attempt)s::int)
         AND t.started_at + make_interval(secs => t.timeout_seconds) > now.at
     ORDER BY t.id
