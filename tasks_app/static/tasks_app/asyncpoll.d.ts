@@ -153,7 +153,7 @@ export class Gateway {
 
 export class Pace {
   constructor(gateway: Gateway, rules?: Readonly<Required<Options>>, random?: () => number);
-  ask(leftMs: number): { readonly holdMs: number; readonly timeoutMs: number; readonly pastCaches: boolean };
+  ask(leftMs: number, isSeen?: boolean): { readonly holdMs: number; readonly timeoutMs: number; readonly pastCaches: boolean };
   answered(came: {
     outcome: Outcome;
     news: boolean;

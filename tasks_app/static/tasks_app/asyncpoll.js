@@ -20,7 +20,7 @@ export const DEFAULTS = Object.freeze({
   holdSeconds: 25,
   lingerMs: 100, // with several waits: after the first news, this long for more in the same answer
   gapMs: 200, // between two requests that bring news, so that a burst of changes is no burst of requests
-  hiddenMs: 15_000, // between two requests of a hidden page; Infinity: none until it is seen again
+  hiddenMs: 15_000, // between looks of a hidden page, which holds nothing. Infinity: no looks; 0: as if it were seen
   baseDelayMs: 500,
   maxDelayMs: 15_000,
   budgets: Object.freeze({ errors: 12, refusals: 40, rollOvers: 1_000 }), // in a row
@@ -128,11 +128,14 @@ export class Pace {
     this.#random = random;
   }
 
-  /** What to ask for when `leftMs` are left of the wait that ends first. The first after an error does not hold. */
-  ask(leftMs) {
+  /**
+   * What to ask for when `leftMs` are left of the wait that ends first. The first after an error does not hold. Nor
+   * does a page that is not seen: over HTTP/1.1, all tabs of a browser together have six connections to a host.
+   */
+  ask(leftMs, isSeen = true) {
     const { holdSeconds } = this.#rules;
     const longest = Math.min(holdSeconds * 1_000, this.#gateway.longestHoldMs, leftMs - Pace.#TRAVEL_MS);
-    const holdMs = this.#afterError ? 0 : Math.max(0, longest);
+    const holdMs = this.#afterError || !isSeen ? 0 : Math.max(0, longest);
     return { holdMs, timeoutMs: holdMs + this.#readMarginMs, pastCaches: this.#instant > 0 };
   }
 
@@ -287,7 +290,6 @@ function keyOf(taskId) {
 // Doing it ------------------------------------------------------------------------------------------------------------
 
 const now = () => performance.now(); // monotonic
-const isHidden = () => globalThis.document?.visibilityState === "hidden";
 const isOffline = () => globalThis.navigator?.onLine === false;
 
 /** Wait for `ms`, or for the first of some events, each given as [target, name]. */
@@ -323,7 +325,6 @@ async function exchange(url, init, { timeoutMs, signal }) {
   const end = () => ending.abort();
   const timer = setTimeout(end, Math.min(timeoutMs, LONGEST_TIMER_MS));
   signal?.addEventListener("abort", end);
-  if (signal?.aborted) end();
   try {
     const response = await fetch(url, { ...init, signal: ending.signal });
     return { ...classify(await contentOf(response), Date.now()), ageMs: now() - began };
@@ -445,6 +446,10 @@ class Line {
     call.abort();
   }
 
+  get #isUnseen() {
+    return this.#api.rules.hiddenMs > 0 && globalThis.document?.visibilityState === "hidden";
+  }
+
   async #run() {
     this.#isRunning = true;
     await until(GATHER_MS);
@@ -455,7 +460,7 @@ class Line {
   async #ask() {
     const waiters = [...this.#waiters];
     const leftMs = Math.min(...waiters.map(({ wait }) => wait.deadline)) - now();
-    const { holdMs, timeoutMs, pastCaches } = this.#pace.ask(leftMs);
+    const { holdMs, timeoutMs, pastCaches } = this.#pace.ask(leftMs, !this.#isUnseen);
     for (const { wait } of waiters) wait.attempts += 1;
     [this.#call, this.#joined] = [new AbortController(), new AbortController()];
     const query = this.#query(waiters, holdMs);
@@ -520,9 +525,8 @@ class Line {
   // Seeing the page again, or a new wait, ends a hidden one's longer pause, but no backoff.
   async #rest(step) {
     await pause(step);
-    const { hiddenMs } = this.#api.rules;
-    if (isHidden() && hiddenMs > 0 && this.#waiters.size > 0) {
-      await until(hiddenMs, [document, "visibilitychange"], [this.#joined.signal, "abort"]);
+    if (this.#isUnseen && this.#waiters.size > 0) {
+      await until(this.#api.rules.hiddenMs, [document, "visibilitychange"], [this.#joined.signal, "abort"]);
     }
   }
 }
