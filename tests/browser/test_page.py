@@ -223,10 +223,10 @@ class TestAgainstOurServer:
         }
         assert polls.most_at_once == 1
 
-    def test_what_outlives_its_wait_is_left_to_the_message_centre(
+    def test_what_outlives_its_wait_comes_to_the_message_centre(
         self, site: Site, page: Page
     ) -> None:
-        """The server has accepted it, and the wait says so."""
+        """The server has accepted it, the wait says so, and the end is there."""
         [task] = site.tasks()
         page.goto(f"{site.origin}/demo")
         begin(
@@ -236,6 +236,9 @@ class TestAgainstOurServer:
             task.id,
         )
         assert came(page) == ["PollLifetimeExceeded", True]
+        task.succeed("later")
+        inbox = site.client.get(f"{site.origin}/api/v1/inbox?max_hold_seconds=20", timeout=30)
+        assert task.id in inbox.text
 
     def test_waiting_asks_caches_to_stay_out_of_it(self, site: Site, page: Page) -> None:
         """In words that HTTP/1.0 knows as well."""

@@ -84,6 +84,17 @@ class TestWaiting:
         assert events == [1, 2, 3, 4, 5]
         assert [request["query"].get("after") for request in scripts.asked] == [None, "0", "2"]
 
+    def test_after_a_reset_milestones_begin_anew(self, scripts: Scripts) -> None:
+        """As the server tells them then."""
+        scripts.run(
+            """
+            const answers = [() => m.poll([m.task("a", 2, { reset: true })]), () => ({ body: { ...m.done("a", 2), events: [1, 2], next_after: 2 } })];
+            return m.play(answers).wait("a", { after: 9, milestones: true });
+            """,
+            5_000,
+        )
+        assert [request["query"].get("after") for request in scripts.asked][1] == "0"
+
     def test_a_task_that_is_over_and_known_is_told_all_the_same(self, scripts: Scripts) -> None:
         """After a reload nothing else would come."""
         script = "return m.play([() => m.poll([m.done('a', 5)])]).wait('a', { after: 5, milestones: true })"
@@ -112,6 +123,21 @@ class TestWaiting:
         assert scripts.do("window.held.aborted") is True
         if end.startswith("leave"):
             assert scripts.do("m.ending(window.came)")["error"]["message"] == "enough"
+
+    def test_what_was_not_yet_taken_when_it_was_ended_is_not_told(self, scripts: Scripts) -> None:
+        """The page has gone on to something else."""
+        scripts.begin(
+            """
+            const leave = new AbortController();
+            const watching = m.play([() => m.poll([m.task("a", m.asked.length)])]).watch("a", { signal: leave.signal });
+            await watching.next();
+            await new Promise((go) => setTimeout(go, 5_000));
+            leave.abort();
+            return m.ending(watching.next());
+            """
+        )
+        scripts.go_on(10_000)
+        assert scripts.came()["error"]["name"] == "AbortError"
 
     def test_it_can_be_ended_before_it_begins(self, scripts: Scripts) -> None:
         """Nothing is sent."""
@@ -385,6 +411,22 @@ class TestManyTasks:
         scripts.do("void poll.wait('b')")
         scripts.go_on(100)
         assert [request["tasks"] for request in scripts.asked] == [["a:0"], ["a:4"], ["a:4", "b:0"]]
+        scripts.go_on(50_000)
+        scripts.do("void poll.wait('c')")
+        scripts.go_on(25)
+        assert scripts.asked[-1]["tasks"] == ["a:4", "b:0", "c:0"]
+
+    def test_one_that_is_over_is_not_asked_for_again(self, scripts: Scripts) -> None:
+        """Also where the page has not come to take its end."""
+        scripts.begin(
+            """
+            const poll = m.play([() => m.poll([m.task("a", 1)]), () => m.poll([m.done("a", 2)]), m.rolledOver]);
+            poll.watch("a").next();
+            poll.wait("b");
+            """
+        )
+        scripts.go_on(5_000)
+        assert [len(request["tasks"]) for request in scripts.asked] == [2, 2, 1]
 
     def test_a_page_that_keeps_adding_waits_hears_of_the_first_ones(self, scripts: Scripts) -> None:
         """Answers that take half a second are not cut off for ever by newcomers."""
@@ -418,7 +460,7 @@ class TestAPageThatIsNotSeen:
     def test_it_asks_less_often_while_hidden_and_at_once_when_seen_again(
         self, scripts: Scripts
     ) -> None:
-        """The request that is held stays; the next one is later."""
+        """Without holding, as the tabs of a browser share few connections; then it holds again."""
         scripts.begin(
             "m.turn('hidden'); return m.play([() => m.poll([m.task('a', m.asked.length)])]).wait('a')"
         )
@@ -426,7 +468,24 @@ class TestAPageThatIsNotSeen:
         assert len(scripts.asked) == 3
         scripts.do("m.turn('visible')")
         scripts.go_on(10)
-        assert len(scripts.asked) == 4
+        assert [request["hold"] for request in scripts.asked] == [0, 0, 0, 25]
+
+    def test_what_is_held_when_it_is_hidden_stays(self, scripts: Scripts) -> None:
+        """It is paid for already."""
+        scripts.begin(
+            "return m.play([() => m.poll([m.done('a', 1)], { after: 20_000 })]).wait('a')"
+        )
+        scripts.go_on(5_000)
+        scripts.do("m.turn('hidden')")
+        scripts.go_on(16_000)
+        assert scripts.came()["result"] == 42
+        assert len(scripts.asked) == 1
+
+    def test_a_page_may_be_treated_as_if_it_were_always_seen(self, scripts: Scripts) -> None:
+        """One that shows something elsewhere, say."""
+        scripts.begin("m.turn('hidden'); return m.play([m.rolledOver], { hiddenMs: 0 }).wait('a')")
+        scripts.go_on(60_000)
+        assert [request["hold"] for request in scripts.asked] == [25, 25, 25]
 
     def test_seeing_it_again_does_not_end_a_backoff(self, scripts: Scripts) -> None:
         """A server that asked for a minute gets it."""
@@ -466,7 +525,9 @@ class TestAPageThatIsNotSeen:
         scripts.go_on(300_000)
         assert len(scripts.asked) == 1
         scripts.do("m.connect(true)")
-        scripts.go_on(1_000)
+        scripts.go_on(400)
+        assert len(scripts.asked) == 1
+        scripts.go_on(600)
         assert scripts.came()["result"] == 42
 
 
