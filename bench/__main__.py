@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -30,6 +31,8 @@ def main(arguments: Sequence[str]) -> int:
         for name, (package, _) in _BENCHMARKS.items():
             print(f"{name:10} {_summary(package)}")
         return 0
+    # The store's verbs, with which tasks are stored and changed, look at the project's limits.
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "asyncpoll.settings")
     try:
         options.run(options)
     except BenchError as error:

@@ -18,7 +18,8 @@ class Fault:
     """`strike` and `mend` are told the process that relays. Without `mend`, what was done is over or stays for ever.
 
     `loses_leader`: that process takes no part until `restore`, and its clients are not counted.
-    `shows`: everybody first waits until the fleet itself has noticed.
+    `shows`: everybody first waits until the fleet itself has noticed. `proof`: what some process then logs, if
+    it came to that; the silence of the link may be noticed earlier, and the fault is tried again.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Fault:
     shows: bool = True
     longest_wait_seconds: float = 3.0
     longest_healing_seconds: float | None = None
+    proof: str = ""
 
 
 def _signal(number: int) -> Deed:
@@ -86,11 +88,19 @@ async def _blackhole_redis(fleet: Fleet, leader: Web) -> None:
     fleet.but(leader)[0].redis.blackhole()
 
 
+async def _blackhole_relay(fleet: Fleet, leader: Web) -> None:
+    leader.redis.blackhole()
+
+
+async def _close_gate(fleet: Fleet, leader: Web) -> None:
+    fleet.gate.touch()
+
+
 async def _overrun(fleet: Fleet, leader: Web) -> None:
     await fleet.overrun(fleet.but(leader)[0])
 
 
-FAULTS = (
+_OF_A_FLEET = (
     Fault("Valkey killed, then started", _kill_redis, _start_redis),
     Fault("Valkey frozen, then continued", _pause_redis, _resume_redis),
     Fault(
@@ -116,4 +126,37 @@ FAULTS = (
     Fault("its listening connection goes silent", _stall_listener, restore=_mend),
     Fault("one process's Valkey connection loses all packets", _blackhole_redis, restore=_mend),
     Fault("a process reads too slowly and is cut off", _overrun, shows=False),
+)
+
+_WITH_KEEPALIVE = (
+    Fault(
+        "the relaying process's Valkey connection loses all packets, and TCP keepalive ends it",
+        _blackhole_relay,
+        restore=_mend,
+        proof="Connection timed out",
+    ),
+)
+_IN_MEMORY = (
+    Fault(
+        "more wake-ups than an in-memory layer keeps while its process does not take them, then it does",
+        _close_gate,
+        _mend,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Faults that need the same fleet."""
+
+    faults: tuple[Fault, ...]
+    settings: str = "tests.settings"
+    processes: int = 3
+    shares_layer: bool = True
+
+
+SCENES = (
+    Scene(_OF_A_FLEET),
+    Scene(_WITH_KEEPALIVE, "tests.fleet.keepalive_settings"),
+    Scene(_IN_MEMORY, "tests.fleet.gated_settings", processes=1, shares_layer=False),
 )

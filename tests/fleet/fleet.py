@@ -1,4 +1,4 @@
-"""A fleet of three: web processes, Valkey, and a Postgres server of their own."""
+"""A fleet: web processes, three as a rule, Valkey, and a Postgres server of their own."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ import psycopg
 from tests.databases import migrate
 from tests.fleet.redis_server import RedisServer
 from tests.fleet.stream import Lateness, stream
-from tests.fleet.webs import Web, Webs
+from tests.fleet.webs import Web, Webs, gate
 from tests.postgres import Postgres, own_postgres
 from tests.support import aeventually
 
 PROCESSES = 3
+PARTS = ("leader", "standby", "own")
 # Connections of a process's pool, at most.
 POOL = 4
 
@@ -33,6 +34,9 @@ class Fleet:
     postgres: Postgres
     redis: RedisServer
     webs: Webs
+    gate: Path
+    """Closes the layer of a fleet whose layer can be overrun."""
+    shares_layer: bool = True
     _tasks: dict[str, float] = field(default_factory=dict)
 
     @asynccontextmanager
@@ -47,6 +51,7 @@ class Fleet:
     def mend(self) -> None:
         """Undo whatever was done to it and does not end by itself."""
         self.redis.resume()
+        self.gate.unlink(missing_ok=True)
         for web in self.webs:
             web.mend()
 
@@ -87,7 +92,7 @@ class Fleet:
         tasks: dict[str, float] = {}
         for web in self.webs:
             scrape = await web.scrape()
-            part = "leader" if scrape.value("bridge", part="leader") else "standby"
+            part = next((p for p in PARTS if scrape.value("bridge", part=p)), "away")
             tasks[part] = max(tasks.get(part, 0), scrape.value("event_loop_tasks"))
         return tasks
 
@@ -101,24 +106,31 @@ class Fleet:
             listeners, others = await cursor.fetchone()
         count = len(self.webs)
         return (
-            (listeners, self.redis.subscribers()) == (count, count)
+            (listeners, self.redis.subscribers()) == (count, count * self.shares_layer)
             and others <= POOL * count
             and self.redis.clients() <= 2 * count
         )
 
 
 @contextmanager
-def started(directory: Path) -> Iterator[Fleet]:
+def started(
+    directory: Path,
+    settings: str = "tests.settings",
+    processes: int = PROCESSES,
+    shares_layer: bool = True,
+) -> Iterator[Fleet]:
     """Start all of it; ended at the end. `directory` is for its logs."""
     with own_postgres() as database:
         migrate(database.url)
         redis = RedisServer(directory)
         redis.start()
-        webs = Webs(Web(number, database, redis, directory) for number in range(PROCESSES))
+        webs = Webs(
+            Web(number, database, redis, directory, settings) for number in range(processes)
+        )
         try:
             for web in webs:
                 web.start()
-            yield Fleet(database, redis, webs)
+            yield Fleet(database, redis, webs, gate(directory), shares_layer)
         finally:
             for web in webs:
                 web.close()

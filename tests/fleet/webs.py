@@ -26,10 +26,22 @@ AWAY = (OSError, asyncio.IncompleteReadError, TimeoutError)
 WELL_SECONDS = 60.0
 
 
+def gate(directory: Path) -> Path:
+    """The file that closes a layer which can be overrun."""
+    return directory / "closed"
+
+
 class Web:
     """One `manage.py serve`."""
 
-    def __init__(self, number: int, postgres: Postgres, redis: RedisServer, logs: Path) -> None:
+    def __init__(
+        self,
+        number: int,
+        postgres: Postgres,
+        redis: RedisServer,
+        logs: Path,
+        settings: str = "tests.settings",
+    ) -> None:
         self.number = number
         self.port = free_port()
         self.redis = Proxy(redis.port)
@@ -40,7 +52,8 @@ class Web:
             "DATABASE_URL": postgres.url,
             "LISTEN_DATABASE_URL": postgres.url_through(self.listening.port),
             "CHANNEL_REDIS_URL": f"redis://127.0.0.1:{self.redis.port}",
-            "DJANGO_SETTINGS_MODULE": "tests.settings",
+            "DJANGO_SETTINGS_MODULE": settings,
+            "LAYER_GATE": str(gate(logs)),
         }
         self.process: subprocess.Popen[bytes]
 
@@ -143,10 +156,10 @@ class Webs(list[Web]):
         return sum([(await web.scrape()).value(counter) for web in self])
 
     async def leader(self) -> Web:
-        """The one that is the bridge, once exactly one is, and everybody hears it."""
+        """The one that is the bridge, once exactly one is, and everybody hears it; any, if each is its own."""
         await aeventually(self.are_well, WELL_SECONDS)
         leading = [web for web in self if await web.says(bridge="leader")]
-        return leading[0]
+        return (leading or self)[0]
 
     @asynccontextmanager
     async def log(self, words: str) -> AsyncIterator[None]:
@@ -155,10 +168,15 @@ class Webs(list[Web]):
         yield
         await aeventually(lambda: [web.logged().count(words) for web in self] != before)
 
+    def count_logged(self, words: str) -> int:
+        """How often they have logged these words."""
+        return sum(web.logged().count(words) for web in self)
+
     async def are_well(self) -> bool:
-        """Exactly one leads, everybody hears it, and the layer works for all."""
+        """Exactly one leads or each is its own bridge, everybody hears it, and the layer works for all."""
         said = await asyncio.gather(*(web.readyz() for web in self))
         parts = sorted(str(one.get("bridge")) for one in said)
-        return parts == ["leader", *["standby"] * (len(self) - 1)] and all(
+        fits = (["leader", *["standby"] * (len(self) - 1)], ["own"] * len(self))
+        return parts in fits and all(
             (one["link"], one["layer"], one["code"]) == ("up", "up", 200) for one in said
         )

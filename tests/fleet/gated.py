@@ -1,0 +1,33 @@
+"""An in-memory channel layer whose receiver gets nothing while a file is there: what comes meanwhile overruns it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from channels.layers import InMemoryChannelLayer
+
+_LOOK_EVERY_SECONDS = 0.02
+
+
+class GatedLayer(InMemoryChannelLayer):
+    """`dropped` counts the messages that no channel had room for."""
+
+    def __init__(self, *, closed_by: str | Path, **options: Any) -> None:
+        super().__init__(**options)
+        self.dropped = 0
+        self._closed_by = Path(closed_by)
+
+    async def receive(self, channel: str) -> dict[str, Any]:
+        """The next message, once the gate is open."""
+        while self._closed_by.exists():
+            await asyncio.sleep(_LOOK_EVERY_SECONDS)
+        message: dict[str, Any] = await super().receive(channel)
+        return message
+
+    async def group_send(self, group: str, message: dict[str, Any]) -> None:
+        """Send, and count what found no room."""
+        before = [queue.qsize() for queue in self.channels.values()]
+        await super().group_send(group, message)
+        self.dropped += before == [queue.qsize() for queue in self.channels.values()]
