@@ -54,7 +54,8 @@ class Known:
 
     def is_fresh(self, now: float, trust: Trust) -> bool:
         """True while nothing can have changed, as far as a trusted link tells."""
-        heard = trust.active and self._begun == trust.begun
+        # Silence ends trust at the hub's next look; here the moment counts, as it bounds how late a revocation is.
+        heard = trust.active and self._begun == trust.begun and not trust.is_silent(now)
         if self.facts is None:
             return now - self._read_at < _NO_SECONDS
         return now - self._read_at < (YES_SECONDS if heard else _UNTRUSTED_SECONDS)

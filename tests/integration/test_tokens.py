@@ -207,6 +207,8 @@ async def test_a_revocation_reaches_this_process_and_ends_what_is_held(
     await command("revoketoken", alice.text)
     assert alice.new.id in capsys.readouterr().out
     await aeventually(lambda: not service.tokens.holds(known))
+    # It was heard, and not noticed by a sweep or by the end of trust.
+    assert service.hub.trust.active and not emitted.of("hub.trust_ended")
     await service.pool.run(step(task_id, Status.RUNNING, message="for alice only"))
     answer = await held
     is_problem(answer, 401, "unauthenticated")

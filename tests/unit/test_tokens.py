@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +15,8 @@ from tasks_app.errors import InvalidScope, StoreUnavailable
 from tasks_app.hold.buckets import Buckets
 from tasks_app.store import Call, TokenFacts
 from tasks_app.wakeup.message import Message, hints, token_hints
-from tasks_app.wakeup.tokens import Tokens
-from tasks_app.wakeup.trust import Trust
+from tasks_app.wakeup.tokens import YES_SECONDS, Tokens
+from tasks_app.wakeup.trust import SILENCE_SECONDS, Trust
 from tests.unit.fakes import FakePool
 
 FACTS = TokenFacts("aaaaaaaaaaaa", b"d" * 32, "alice", frozenset({"read"}), False, None, 5.0)
@@ -91,7 +93,7 @@ class World:
     def __init__(self) -> None:
         self.now = 100.0
         self.rows = {FACTS.id: FACTS}
-        self.trust = Trust(active=True, epoch=1, begun=1)
+        self.trust = Trust(active=True, epoch=1, begun=1, heard_at=math.inf)
         self.pool = FakePool(self._answer)
         self.tokens = Tokens(self.pool, self.trust, lambda: self.now)
 
@@ -166,6 +168,39 @@ async def test_without_the_trust_it_was_read_in_a_token_is_read_every_second(cha
     world.now += 0.2
     await world.look()
     assert world.reads == 2
+
+
+@pytest.mark.parametrize("seed", range(40))
+async def test_a_revoked_token_is_good_for_two_seconds_at_most_whatever_gets_lost(
+    seed: int,
+) -> None:
+    """Any message of the link may be, the revocation's too, and nobody sweeps. Only without a database it is a minute."""
+    chance = random.Random(seed)
+    world = World()
+    world.trust.heard_at = world.now
+    revoked_at, loses = math.inf, chance.random()
+    silent_from = 100 + chance.choice([math.inf, chance.uniform(0, 30)])
+    away_from = 100 + chance.choice([math.inf, chance.uniform(0, 30)])
+    for sequence in range(1, 1_201):
+        world.now += 0.1
+        said: list[str] = []
+        if revoked_at == math.inf and chance.random() < 0.01:
+            revoked_at = world.now
+            world.rows[FACTS.id] = replace(FACTS, revoked=True)
+            said = [FACTS.id]
+        if world.now < silent_from and chance.random() >= loses:
+            world.trust.observe(Message(1, sequence, chance.random() < 0.2, ""), world.now)
+            for token_id in said:
+                world.tokens.forget(token_id)
+        if world.now >= away_from:
+            world.pool.default = lambda call: StoreUnavailable("away")
+        try:
+            is_good = await world.look() is not None
+        except StoreUnavailable:
+            is_good = False
+        bound = YES_SECONDS if world.now >= away_from else SILENCE_SECONDS
+        assert not is_good or world.now < revoked_at + bound
+    assert revoked_at < math.inf
 
 
 async def test_a_token_expires_by_itself_in_memory() -> None:
