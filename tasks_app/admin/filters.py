@@ -13,7 +13,7 @@ from tasks_app import catalogue
 from tasks_app.models.status import TaskStatus
 
 
-class _Exact(SimpleListFilter):
+class Exact(SimpleListFilter):
     """Keeps the rows whose `field` is the value chosen. A value that is no choice (a renamed task) works as well."""
 
     field: str
@@ -38,7 +38,7 @@ class _Exact(SimpleListFilter):
         return queryset.none() if "\x00" in chosen else queryset.filter(**{self.field: chosen})
 
 
-class StatusFilter(_Exact):
+class StatusFilter(Exact):
     """By status."""
 
     title, parameter_name, field = "status", "status", "status"
@@ -48,7 +48,7 @@ class StatusFilter(_Exact):
         return iter(TaskStatus.choices)
 
 
-class TypeFilter(_Exact):
+class TypeFilter(Exact):
     """By type, as declared in this process."""
 
     title, parameter_name, field = "type", "type", "name"
@@ -58,7 +58,7 @@ class TypeFilter(_Exact):
         return ((task.name, task.name) for task in catalogue.known())
 
 
-class QueueFilter(_Exact):
+class QueueFilter(Exact):
     """By queue, as declared in this process."""
 
     title, parameter_name, field = "queue", "queue", "queue"

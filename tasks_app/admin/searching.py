@@ -2,22 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from django.db.models import Q
 
 _FIELDS = {"id": "id", "type": "name", "owner": "owner", "queue": "queue", "worker": "worker"}
-_UUID_FIELDS = {"id", "worker"}
+_ENTRY_FIELDS = {"id": "id", "owner": "owner"}
+_DELIVERY_FIELDS = {"id": "id", "task": "task_id", "owner": "owner"}
+_UUID_FIELDS = {"id", "task_id", "worker"}
 
 HELP = "An exact task id, type or owner. Say which with id:, type:, owner:, queue: or worker:, for example owner:billing."
+ENTRY_HELP = (
+    "An exact owner or an entry's id. Say which with owner: or id:, for example owner:billing."
+)
+DELIVERY_HELP = "An exact task id, owner or a delivery's id. Say which with task:, owner: or id:, for example owner:billing."
 
 
 def condition(term: str) -> Q | None:
-    """What rows match `term`; None: no row can."""
+    """What tasks match `term`; None: none can."""
+    return _condition(
+        term, _FIELDS, lambda text: _exactly("id", text) or Q(name=text) | Q(owner=text)
+    )
+
+
+def entry_condition(term: str) -> Q | None:
+    """The same for inbox entries."""
+    return _condition(term, _ENTRY_FIELDS, lambda text: _exactly("id", text) or Q(owner=text))
+
+
+def delivery_condition(term: str) -> Q | None:
+    """The same for deliveries."""
+    return _condition(term, _DELIVERY_FIELDS, _of_delivery)
+
+
+def _condition(term: str, fields: Mapping[str, str], otherwise: Callable[[str], Q]) -> Q | None:
     prefix, colon, rest = term.partition(":")
-    if colon and prefix in _FIELDS:
-        return _exactly(_FIELDS[prefix], rest.strip())
-    return _exactly("id", term) or Q(name=term) | Q(owner=term)
+    if colon and prefix in fields:
+        return _exactly(fields[prefix], rest.strip())
+    return otherwise(term)
+
+
+def _of_delivery(term: str) -> Q:
+    by_task, by_id = _exactly("task_id", term), _exactly("id", term)
+    return Q(owner=term) if by_task is None or by_id is None else by_task | by_id
 
 
 def _exactly(field: str, value: str) -> Q | None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from django.contrib import admin
-from django.db.models import Case, QuerySet, When
+from django.db.models import Case, Q, QuerySet, When
 from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html, format_html_join
@@ -16,7 +16,6 @@ from asyncpoll.contract import TERMINAL, Status
 from tasks_app import catalogue, queues
 from tasks_app.admin import searching
 from tasks_app.admin.actions import SteeringAdmin
-from tasks_app.admin.changelist import NewestFirst
 from tasks_app.admin.display import (
     NOTHING,
     duration,
@@ -29,6 +28,7 @@ from tasks_app.admin.display import (
 from tasks_app.admin.documents import documents
 from tasks_app.admin.filters import QueueFilter, StatusFilter, TypeFilter
 from tasks_app.admin.history import SHOWN_ROWS, history
+from tasks_app.admin.listing import LongList
 from tasks_app.errors import UnknownTask
 from tasks_app.models import Task, WorkerProcess
 from tasks_app.store.verbs import OUTSIDE_WORKER
@@ -59,15 +59,12 @@ _MESSAGE_CHARACTERS = 300
 _ERROR_CHARACTERS = 60
 
 
-class TaskAdmin(SteeringAdmin):
+class TaskAdmin(LongList, SteeringAdmin):
     """Tasks, newest first."""
 
     list_display = ("state", "name_and_id", "age", "latest", "queue", "owner", "version")
     list_display_links = ("name_and_id",)
     list_filter = (StatusFilter, TypeFilter, QueueFilter)
-    list_per_page = 50
-    sortable_by = ()
-    ordering = ("-id",)
     search_fields = ("id__exact", "name__exact", "owner__exact")
     search_help_text = searching.HELP
     fieldsets = (
@@ -107,23 +104,9 @@ class TaskAdmin(SteeringAdmin):
             why=Case(When(status=Status.FAILED, then=why)),
         )
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[NewestFirst]:
-        """The list that never counts."""
-        return NewestFirst
-
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Our filters and nothing else: `?result__icontains=…` would read every row of the table."""
-        return lookup in {known.parameter_name for known in self.list_filter}
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        """Exact matches only; never with duplicates."""
-        term = search_term.strip()
-        if not term:
-            return queryset, False
-        condition = searching.condition(term)
-        return (queryset.none() if condition is None else queryset.filter(condition)), False
+    def matching(self, term: str) -> Q | None:
+        """Tasks by id, type, owner, queue or worker."""
+        return searching.condition(term)
 
     def render_change_form(
         self,
