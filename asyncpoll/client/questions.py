@@ -189,7 +189,7 @@ class EveryMilestone(OfOne):
         self.last = answer
         self._gap = self._gap or document.get("gap") is True
         news = tuple(self._told(one) for one in told if one.version > self._after)
-        moved = self._move_on(document, answer)
+        moved = self._move_on(document, max([answer.version, *(one.version for one in told)]))
         done = document.get("should_continue_polling") is False
         return Heard(news, done, answer, pause, moved, stalled(answer))
 
@@ -198,10 +198,13 @@ class EveryMilestone(OfOne):
         gap, self._gap = self._gap, False
         return replace(milestone, gap=gap)
 
-    def _move_on(self, document: Mapping[str, Any], answer: Answer) -> bool:
-        """To where the server says: beyond what it does not keep any more, never beyond the task."""
+    def _move_on(self, document: Mapping[str, Any], latest: int) -> bool:
+        """To where the server says: beyond what it does not keep any more, never beyond the `latest` it has told of.
+
+        Its events may be newer than what it says of the task.
+        """
         after = document.get("next_after")
-        if not isinstance(after, int) or not self._after < after <= answer.version:
+        if not isinstance(after, int) or not self._after < after <= latest:
             return False
         self._after = after
         return True

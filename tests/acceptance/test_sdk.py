@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncpoll.client import Refused, TaskFailed, TaskNotFound
+from asyncpoll.client import PollLifetimeExceeded, Refused, TaskFailed, TaskNotFound
 from asyncpoll.contract import Status
 from tasks_app.models.task import new_task_id
 from tests.acceptance.processes import server, worker
@@ -104,6 +104,19 @@ async def test_a_cancelled_task_ends_as_cancelled(client):
     assert (await client.wait(later.task_id)).status is Status.CANCELLED
 
 
+async def test_who_gave_up_finds_the_end_in_the_inbox_until_it_is_acknowledged(client):
+    """Promised by the server, delivered by it, and gone afterwards."""
+    later = await client.submit("sample.add", kwargs={"a": 1}, run_at="2030-01-01T00:00:00Z")
+    with pytest.raises(PollLifetimeExceeded) as raised:
+        await client.wait(later.task_id, lifetime=0.5, notify=True)
+    assert "the result will be in your message centre" in raised.value.for_user
+    await client.cancel(later.task_id)
+    (entry,) = await client.inbox(hold_seconds=30)
+    assert (entry.task_id, entry.status) == (later.task_id, Status.CANCELLED)
+    await client.acknowledge(entry)
+    assert await client.inbox() == ()
+
+
 def test_the_examples_of_the_documentation_run(base_url, capsys):
     """Every one, from the top of the page to its end."""
     names = {}
@@ -111,4 +124,5 @@ def test_the_examples_of_the_documentation_run(base_url, capsys):
         exec(example.replace("http://127.0.0.1:8000", base_url), names)
     assert [answer.succeeded for answer in names["answers"]] == [True, True]
     assert names["body"]["status"] == "SUCCESS"
+    assert names["entry"].task_id == names["later"].task_id
     assert "the result will be in your message centre." in capsys.readouterr().out

@@ -361,6 +361,15 @@ def test_a_gap_in_the_history_is_told_with_the_next_milestone_there_is():
     assert [(one.version, one.gap) for one in talk.news] == [(8, True), (9, False)]
 
 
+def test_milestones_that_are_newer_than_the_task_they_came_with_are_told_once():
+    """A server reads the history after the task."""
+    talk = Talk(EveryMilestone(TASK)).answer(1, events=[event(1), event(2)], next_after=2)
+    talk.answer(3, events=[event(2), event(3)], next_after=3)
+    assert [one.version for one in talk.news] == [1, 2, 3]
+    talk.answer(3, events=[], next_after=10**9)
+    assert dict(talk.ask.request.query)["after"] == "3"
+
+
 def event(version):
     """An entry of a history."""
     return {"version": version, "kind": "progress", "at": "", "attempt": 1}
@@ -424,6 +433,17 @@ def test_other_calls_than_waits_end_after_a_time_of_their_own():
     """Nobody waits ten minutes for a submission to be sent."""
     talk = Talk(Once(Request("get", "GET", "tasks/t"), "t"))
     assert "did not succeed after 60 s" in str(talk.fail(FailureKind.SILENT, seconds=60).error)
+
+
+def test_a_longer_hold_that_was_answered_refutes_a_cut():
+    """And what was not held teaches nothing."""
+    host = Host()
+    talk = Talk(host=host).answer(1).fail(seconds=10).rolled_over(seconds=0.01)
+    talk.rolled_over(seconds=24).fail(seconds=10)
+    assert host.hold_ceiling is None
+    once = Once(Request("get", "GET", "tasks/t"), "t")
+    Talk(once, host=host, policy=PollPolicy(call_seconds=99)).fail(seconds=5).fail(seconds=5)
+    assert host.hold_ceiling is None
 
 
 def test_a_gateways_page_after_a_while_is_a_cut_as_well():
