@@ -36,6 +36,11 @@ class Loop:
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"asyncpoll:{self.name}")
 
+    @property
+    def is_woken(self) -> bool:
+        """True when it will go round once more without a sleep."""
+        return self._woken.is_set()
+
     def wake(self) -> None:
         """End the present sleep. Waking a loop in the middle of a step makes it go round once more."""
         self._woken.set()

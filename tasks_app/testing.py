@@ -109,7 +109,7 @@ def _attempt(claimed: Claimed, runnable: Runnable) -> Change:
         ending = _call(claimed, runnable)
     finally:
         running.reset(token)
-    change = conclude(claimed, ending, catalogue.retry_policy(claimed.name))
+    change = conclude(claimed, ending, catalogue.retry_policy)
     assert change is not None
     return here.with_reports(change._replace(delay_seconds=0.0))
 

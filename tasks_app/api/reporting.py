@@ -110,8 +110,9 @@ def _ending(held: Leased, said: Said) -> Change:
         milestone = Milestone(ENDINGS[Status.CANCELLED])
         return Change(held.task.id, held.task.attempt, Status.CANCELLED, (milestone,))
     ending = Ending(said.result, said.error_type, said.error_message, permanent=not said.retryable)
-    policy = catalogue.retry_policy(held.task.name)
-    change = conclude(held.task, ending, policy, cancelled=held.task.cancel_requested)
+    change = conclude(
+        held.task, ending, catalogue.retry_policy, cancelled=held.task.cancel_requested
+    )
     assert change is not None
     return change
 

@@ -187,5 +187,6 @@ class Claimer(Loop):
         return queue in self._queues
 
     def _room(self) -> None:
-        if self._hungry:
+        # Told of each task of a batch: the first one is news.
+        if not self.is_woken and self._hungry:
             self.wake()

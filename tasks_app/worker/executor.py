@@ -218,7 +218,7 @@ class Executor:
         change = conclude(
             attempt.claimed,
             ending,
-            catalogue.retry_policy(attempt.claimed.name),
+            catalogue.retry_policy,
             fate=attempt.fate,
             cancelled=attempt.cancel_asked,
         )

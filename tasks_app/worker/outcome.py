@@ -86,13 +86,14 @@ def raised(error: BaseException) -> Ending:
 def conclude(
     claimed: Claimed,
     ending: Ending,
-    policy: RetryPolicy,
+    policy_of: Callable[[str], RetryPolicy],
     *,
     fate: Fate | None = None,
     cancelled: bool = False,
     jitter: Callable[[], float] = random.random,
 ) -> Change | None:
-    """What an attempt that ended like that means for its task; None when the task is no longer ours to change.
+    """What an attempt that ended like that means for its task; None when the task is no longer ours to change. `policy_of`
+    gives what is done about a failure, by the name of the task.
 
     A result counts, except after the time limit. Anything else is the end of a task whose cancel was asked for.
     """
@@ -106,7 +107,7 @@ def conclude(
         return release(claimed)
     if fate is Fate.TIMED_OUT:
         ending = timed_out(claimed)
-    return _failure(claimed, ending, policy, jitter)
+    return _failure(claimed, ending, policy_of(claimed.name), jitter)
 
 
 def release(claimed: Claimed) -> Change:

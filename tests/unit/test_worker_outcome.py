@@ -31,7 +31,7 @@ POLICY = RetryPolicy(Backoff(base=1.0, cap=600.0))
 def concluded(
     ending: Ending, task: Claimed | None = None, policy: RetryPolicy = POLICY, **how: Any
 ) -> Change:
-    change = conclude(task or claimed(), ending, policy, jitter=lambda: 0.5, **how)
+    change = conclude(task or claimed(), ending, lambda _: policy, jitter=lambda: 0.5, **how)
     assert change is not None
     return change
 
@@ -113,7 +113,7 @@ def test_a_result_during_the_release_counts():
 
 def test_a_lost_attempt_changes_nothing():
     """The task belongs to somebody else."""
-    assert conclude(claimed(), GOOD, POLICY, fate=Fate.LOST) is None
+    assert conclude(claimed(), GOOD, lambda _: POLICY, fate=Fate.LOST) is None
 
 
 def test_a_cancellation_nobody_asked_for_is_a_failure():
