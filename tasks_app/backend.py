@@ -47,6 +47,7 @@ from tasks_app.store.driver import run
 from tasks_app.store.jsontext import to_json
 from tasks_app.store.pool import loop_pool
 from tasks_app.store.results import Recalled, enqueue_recalled, recall
+from tasks_app.traces import carried
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +148,9 @@ class TasksBackend(BaseTaskBackend):
         terms, settings = self._terms, conf.current()
         limit = settings.MAX_BODY_BYTES
         path = task.module_path
+        task_id = new_task_id()
         return NewTask(
-            id=new_task_id(),
+            id=task_id,
             name=path,
             queue=task.queue_name,
             owner=terms.owner,
@@ -158,6 +160,7 @@ class TasksBackend(BaseTaskBackend):
             max_attempts=terms.max_attempts,
             timeout_seconds=float(terms.timeout or settings.DEFAULT_TIMEOUT_SECONDS),
             run_at=_aware(task.run_after),
+            trace_context=carried(task_id, path, task.queue_name),
             backend=self.alias,
         )
 

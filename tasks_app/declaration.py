@@ -29,6 +29,7 @@ from tasks_app.store.announcer import announcer
 from tasks_app.store.driver import run
 from tasks_app.store.jsontext import to_json
 from tasks_app.store.pool import loop_pool
+from tasks_app.traces import carried
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -169,8 +170,9 @@ class Task(Generic[P, R]):
 
     def _row(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewTask:
         limit = conf.current().MAX_BODY_BYTES
+        task_id = new_task_id()
         return NewTask(
-            id=new_task_id(),
+            id=task_id,
             name=self.name,
             queue=self.queue,
             owner=self.owner,
@@ -180,6 +182,7 @@ class Task(Generic[P, R]):
             max_attempts=self.attempts_allowed,
             timeout_seconds=self.time_limit_seconds,
             run_at=self.run_at,
+            trace_context=carried(task_id, self.name, self.queue),
         )
 
 

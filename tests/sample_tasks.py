@@ -15,6 +15,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.db import connection
 from django.utils import timezone
+from opentelemetry import trace
 
 from tasks_app.context import current_task
 from tasks_app.tasks import Backoff, Retry, task
@@ -49,6 +50,18 @@ def add(a: int, b: int = 1) -> int:
 async def aadd(a: int, b: int = 1) -> int:
     """The sum, from a coroutine."""
     return a + b
+
+
+@task(name="sample.span")
+def span() -> str:
+    """The id of the OpenTelemetry span that is current."""
+    return f"{trace.get_current_span().get_span_context().span_id:016x}"
+
+
+@task(name="sample.aspan")
+async def aspan() -> str:
+    """The same of a coroutine."""
+    return f"{trace.get_current_span().get_span_context().span_id:016x}"
 
 
 @task(name="sample.other_queue", queue="other")

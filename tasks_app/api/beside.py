@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -19,4 +21,5 @@ _threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="asyncpoll-beside")
 
 async def beside_the_loop(work: Callable[[], T]) -> T:
     """What `work()` returns, from one of few threads. Begins in the order of the calls; a client that leaves frees its turn."""
-    return await asyncio.get_running_loop().run_in_executor(_threads, work)
+    within = partial(copy_context().run, work)
+    return await asyncio.get_running_loop().run_in_executor(_threads, within)

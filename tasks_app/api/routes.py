@@ -28,6 +28,7 @@ from tasks_app.errors import TaskNotFound, TasksError
 from tasks_app.owned import owned
 from tasks_app.store import Snapshot, cancel, read, read_results
 from tasks_app.store.pool import loop_pool
+from tasks_app.traces import following
 
 _logger = logging.getLogger("django.request")
 # Of a body; the largest kind there is has 9.
@@ -116,7 +117,8 @@ async def submit(request: HttpRequest, submission: Submission) -> HttpResponse:
     if submission.notify is not None:
         require(identity, "notify")
     key = read_key(request, owner)
-    new = await prepare(submission, owner, len(request.body))
+    with following(request.headers):
+        new = await prepare(submission, owner, len(request.body))
     preferred = preferred_wait(request)
     asked = None if submission.notify is None else await asked_for(submission.notify)
     made = await submit_task(new, key, preferred or 0.0, asked)

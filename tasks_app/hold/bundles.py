@@ -13,7 +13,7 @@ from tasks_app.errors import StoreUnavailable
 from tasks_app.events import emit
 from tasks_app.hold.admission import Account, Verdict, admission, granted
 from tasks_app.hold.pacing import poll_interval
-from tasks_app.hold.waiting import FIRST_READ_SECONDS, LAST_READ_SECONDS
+from tasks_app.hold.waiting import FIRST_READ_SECONDS, LAST_READ_SECONDS, told
 from tasks_app.hold.window import Window, backoff_ms
 from tasks_app.owned import owned
 from tasks_app.store import Snapshot
@@ -89,6 +89,7 @@ async def wait_for_bundle(asked: BundleAsked) -> BundleAnswer:
         outcome=answer.outcome,
         cause=answer.cause,
         held_seconds=answer.held_seconds,
+        told=told(rows),
     )
     return answer
 

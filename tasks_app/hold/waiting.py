@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from tasks_app.wakeup.topic import Waiter, Wake
 FIRST_READ_SECONDS = 3.0
 # The last look before a hold is said to have run out may take this long; the client's read timeout allows for more.
 LAST_READ_SECONDS = 2.0
+_NEWS = frozenset({Outcome.CHANGED, Outcome.TERMINAL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,14 @@ async def wait(asked: Wait) -> Answer:
         cause=answer.cause,
         held_seconds=answer.held_seconds,
         finished_at=answer.row.finished_at,
+        told=told((answer.row,)) if answer.outcome in _NEWS else (),
     )
     return await _with_large_result(service, answer)
+
+
+def told(rows: Iterable[Snapshot]) -> Sequence[tuple[UUID, str, str, str]]:
+    """Of rows that an answer brings: id, type, queue and the trace context of those that have one."""
+    return [(row.id, row.name, row.queue, row.trace_context) for row in rows if row.trace_context]
 
 
 async def _woken(service: WakeupService, waiter: Waiter, granted_seconds: float) -> Wake:

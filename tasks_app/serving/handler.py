@@ -8,7 +8,7 @@ import django
 from django.core.handlers.asgi import ASGIHandler
 
 from tasks_app import conf
-from tasks_app.observers import logs
+from tasks_app.observers import logs, tracing
 from tasks_app.redaction import without_ticket
 from tasks_app.serving.lean import LeanHandler, lean_match
 from tasks_app.serving.lifespan import Lifespan
@@ -23,6 +23,7 @@ def get_asgi_application() -> AsyncpollHandler:
         conf.current().TRUSTED_PROXIES
     )  # wrong settings fail now, and not in the first request
     logs.install()
+    tracing.install()
     return AsyncpollHandler(process_wiring())
 
 

@@ -138,6 +138,8 @@ class Snapshot:
     finished_at: datetime | None
     result: str | None = None
     result_apart: bool = False
+    trace_context: str | None = None
+    """JSON text."""
 
     @property
     def is_terminal(self) -> bool:
@@ -195,4 +197,5 @@ def first_snapshot(new: NewTask, created_at: datetime) -> Snapshot:
         created_at=created_at,
         started_at=None,
         finished_at=None,
+        trace_context=new.trace_context,
     )

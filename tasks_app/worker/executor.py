@@ -71,7 +71,8 @@ class Executor:
             limit = claimed.timeout_seconds
             if limit not in deadlines:
                 deadlines[limit] = Deadline(loop, limit, self._time_out)
-            self._begin(attempt, deadlines[limit])
+            # Whatever is current in an attempt, its span above all, is so for it alone.
+            copy_context().run(self._begin, attempt, deadlines[limit])
             if early and claimed.id in early:
                 self._ask_to_stop(attempt)
 
@@ -123,7 +124,14 @@ class Executor:
 
     def _begin(self, attempt: Attempt, deadline: Deadline) -> None:
         claimed = attempt.claimed
-        emit("task.started", id=claimed.id, name=claimed.name, attempt=claimed.attempt)
+        emit(
+            "task.started",
+            id=claimed.id,
+            name=claimed.name,
+            queue=claimed.queue,
+            attempt=claimed.attempt,
+            trace_context=claimed.trace_context,
+        )
         loop = attempt.loop
         attempt.deadline = deadline
         deadline.guard(attempt)

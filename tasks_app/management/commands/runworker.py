@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tasks_app import queues
 from tasks_app.errors import ConfigurationError
 from tasks_app.management.watching import add_metrics_port, metrics_options, watch_worker
-from tasks_app.observers import logs
+from tasks_app.observers import logs, tracing
 from tasks_app.store.migrated import refuse_unmigrated
 from tasks_app.upkeep import Upkeep
 from tasks_app.worker.main import run_worker
@@ -56,6 +56,7 @@ class Command(BaseCommand):
         _refuse_external(options["queues"] or ())
         refuse_unmigrated("worker")
         logs.install()
+        tracing.install()
         logs.ensure_shown()
         port, grace = options["metrics_port"], options["grace"]
         if options["processes"] > 1:

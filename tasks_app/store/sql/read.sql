@@ -4,7 +4,7 @@ SELECT
     status = 'RUNNING' AND lease_expires_at < clock_timestamp() AS stalled,
     cancel_requested, created_at, started_at, finished_at,
     CASE WHEN fits THEN result::text END,
-    coalesce(NOT fits, false)
+    coalesce(NOT fits, false), trace_context::text
 FROM tasks_app_task
 -- The stored size first, which costs nothing to look at; but it is after compression.
 CROSS JOIN LATERAL (

@@ -6,7 +6,7 @@ import random
 from statistics import median_low
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks_app.insights.durations import MOST_EXACT, Durations, needed, rank
@@ -24,6 +24,7 @@ def test_a_percentile_is_the_sample_at_the_nearest_rank():
     assert durations.relative_error == 0.0
 
 
+@settings(max_examples=40, deadline=None)
 @given(MEASURED, st.sampled_from([50, 95, 99]))
 def test_at_least_so_many_samples_do_not_exceed_a_percentile_and_fewer_do_not_exceed_less(
     values: list[float], percent: int
@@ -46,6 +47,7 @@ def test_a_percentile_of_too_few_samples_is_not_known(percent: int, least: int):
     assert Durations([1.0] * least).percentile(percent) == 1.0
 
 
+@settings(max_examples=40, deadline=None)
 @given(MEASURED, st.sampled_from([50, 95, 99]))
 def test_a_sketch_is_within_its_error_of_the_measured_percentile(values: list[float], percent: int):
     """With the same definition of a percentile, so that nothing else differs."""

@@ -1,0 +1,106 @@
+"""OpenTelemetry: one trace from whoever submitted, through the attempts, to the answer that told of the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from tasks_app import traces
+from tasks_app.models import Task
+from tasks_app.observers import tracing
+from tests import sample_tasks
+from tests.integration.api_support import API
+from tests.workers import run_one, working
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+CALLER = f"00-{TRACE}-00f067aa0ba902b7-01"
+
+
+@pytest.fixture
+def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
+    """What was exported meanwhile."""
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(traces, "provide", lambda: provider)
+    end = tracing.install()
+    yield exporter
+    end()
+
+
+def by_name(exporter: InMemorySpanExporter) -> dict[str, ReadableSpan]:
+    """Each span by its name, in the order of their ends."""
+    return {span.name: span for span in exporter.get_finished_spans()}
+
+
+def parent(span: ReadableSpan) -> int | None:
+    """The id of the span that it is within."""
+    return span.parent.span_id if span.parent else None
+
+
+async def test_one_trace_goes_from_the_caller_to_the_answer(
+    client: httpx.AsyncClient, service: Any, spans: InMemorySpanExporter
+) -> None:
+    """The caller's own: what it sent as traceparent travels with the row."""
+    async with working():
+        body = {"task": "sample.add", "args": [1, 2]}
+        made = await client.post(f"{API}/tasks", json=body, headers={"traceparent": CALLER})
+        task_id = made.json()["task_id"]
+        ended = await client.get(f"{API}/tasks/{task_id}/status?wait=true&timeout=20")
+        assert ended.json()["outcome"] == "TERMINAL"
+    found = by_name(spans)
+    assert {"enqueue sample.add", "run sample.add", "answer status"} <= set(found)
+    assert {f"{span.context.trace_id:032x}" for span in found.values()} == {TRACE}
+    enqueued, ran, told = (
+        found[name] for name in ("enqueue sample.add", "run sample.add", "answer status")
+    )
+    assert parent(enqueued) == 0x00F067AA0BA902B7
+    assert parent(ran) == parent(told) == enqueued.context.span_id
+    assert ran.attributes is not None and told.attributes is not None
+    assert ran.attributes["messaging.message.id"] == task_id
+    assert (ran.attributes["asyncpoll.attempt"], ran.attributes["asyncpoll.outcome"]) == (
+        1,
+        "SUCCESS",
+    )
+    assert told.attributes["asyncpoll.outcome"] == "TERMINAL"
+    assert told.start_time is not None and told.end_time is not None and ran.end_time is not None
+    assert told.start_time < ran.end_time < told.end_time, "it was held, and answered after"
+
+
+@pytest.mark.parametrize("task", [sample_tasks.span, sample_tasks.aspan])
+async def test_what_a_task_does_is_within_its_span(
+    service: Any, spans: InMemorySpanExporter, task: Any
+) -> None:
+    """Of functions in threads and of coroutines; nothing is left of one for the next."""
+    async with working():
+        current = [(await run_one(task)).result for _ in range(2)]
+    ran = [span for span in spans.get_finished_spans() if span.name.startswith("run ")]
+    assert current == [f'"{span.context.span_id:016x}"' for span in ran]
+    assert len({span.context.trace_id for span in ran}) == 2
+    assert not tracing._running
+
+
+async def test_an_attempt_that_fails_is_an_error(service: Any, spans: InMemorySpanExporter) -> None:
+    """With its type, and without a traceback."""
+    async with working():
+        await run_one(sample_tasks.picky, "ValueError")
+    ran = by_name(spans)["run sample.picky"]
+    assert ran.status.status_code is trace.StatusCode.ERROR
+    assert ran.attributes is not None
+    assert ran.attributes["error.type"] == "ValueError"
+
+
+async def test_without_a_provider_nothing_travels(client: httpx.AsyncClient, service: Any) -> None:
+    """It is installed, and nobody set it up: rows stay as they were."""
+    body = {"task": "sample.add", "args": [1, 2]}
+    made = await client.post(f"{API}/tasks", json=body, headers={"traceparent": CALLER})
+    assert made.status_code == 202
+    row = await Task.objects.aget(pk=made.json()["task_id"])
+    assert row.trace_context is None
