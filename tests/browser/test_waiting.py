@@ -192,6 +192,19 @@ class TestTheLifetime:
         last = scripts.asked[-1]
         assert (last["path"], last["body"]) == ("/api/v1/tasks/a/notify", '{"inbox":true}')
 
+    def test_an_end_that_came_in_time_is_told_also_when_it_is_taken_late(
+        self, scripts: Scripts
+    ) -> None:
+        """The page was busy with the answer before."""
+        script = """
+            const answers = [() => m.poll([m.task("a", 1)]), () => m.poll([m.done("a", 2)])];
+            const watching = m.play(answers).watch("a");
+            await watching.next();
+            await new Promise((go) => setTimeout(go, 700_000));
+            return watching.next();
+        """
+        assert scripts.run(script, 701_000)["value"]["result"] == 42
+
     def test_each_wait_has_its_own(self, scripts: Scripts) -> None:
         """On the request that they share."""
         ends = scripts.run(
@@ -519,14 +532,16 @@ class TestAPageThatIsNotSeen:
         scripts.begin(
             """
             m.connect(false);
-            return m.play([m.cut(), () => m.poll([m.done("a", 1)])], { budgets: { errors: 0 } }).wait("a");
+            const answer = (request) => (navigator.onLine ? m.poll([m.done("a", 1)]) : m.cut()(request));
+            return m.play([answer], { budgets: { errors: 0 } }).wait("a");
             """
         )
-        scripts.go_on(300_000)
-        assert len(scripts.asked) == 1
+        scripts.go_on(299_000)
+        looks = len(scripts.asked)
+        assert looks == 299 // 15 + 1
         scripts.do("m.connect(true)")
         scripts.go_on(400)
-        assert len(scripts.asked) == 1
+        assert len(scripts.asked) == looks
         scripts.go_on(600)
         assert scripts.came()["result"] == 42
 

@@ -142,7 +142,7 @@ export class RequestRefused extends PollError {
 
 // What decides, for tests and for whoever drives it otherwise ---------------------------------------------------------
 
-export type Step = { readonly sleepMs: number; readonly giveUp?: Budget; readonly offline?: true };
+export type Step = { readonly sleepMs: number; readonly giveUp?: Budget; readonly offlineMs?: number };
 
 export class Gateway {
   longestHoldMs: number;

@@ -174,7 +174,7 @@ export class Pace {
   /** The device is offline: nobody's fault, and no reason to give up. */
   offline() {
     this.#afterError = true;
-    return { sleepMs: 0, offline: true };
+    return { sleepMs: 0, offlineMs: this.#rules.maxDelayMs };
   }
 
   #tryAgain(budget, retryAfterMs, now, leftMs) {
@@ -305,12 +305,12 @@ function until(ms, ...events) {
   }).finally(() => over.abort());
 }
 
-/** Sleep as a step says, and for as long as the device is offline. */
-async function pause({ sleepMs, offline = false }, signal = NEVER) {
+/** Sleep as a step says. Offline, look now and then all the same: the server may be on the device itself. */
+async function pause({ sleepMs, offlineMs = 0 }, signal = NEVER) {
   if (sleepMs > 0) await until(sleepMs, [signal, "abort"]);
-  if (!offline || !isOffline()) return;
-  await until(Infinity, [globalThis, "online"], [signal, "abort"]);
-  await until(Math.random() * BACK_ONLINE_MS, [signal, "abort"]);
+  if (offlineMs === 0) return;
+  if (isOffline()) await until(offlineMs, [globalThis, "online"], [signal, "abort"]);
+  if (!isOffline()) await until(Math.random() * BACK_ONLINE_MS, [signal, "abort"]);
 }
 
 async function contentOf(response) {
@@ -544,7 +544,7 @@ function refusal(status, problem, facts) {
 function nextTry(pace, report, facts) {
   const came = { retryAfterMs: null, ...report, ...facts, now: now() };
   if (report.kind === "refused") return pace.refused(came);
-  return isOffline() ? pace.offline() : pace.failed(came);
+  return report.status === null && isOffline() ? pace.offline() : pace.failed(came);
 }
 
 /** The API at one address: sends requests, and sends those that do not wait until one is answered. */
