@@ -57,8 +57,9 @@ def going_on(command: Callable[[], str]) -> Iterator[None]:
         )
         raise
     except PollLifetimeExceeded as error:
+        goes_on = error.for_user if error.answer is not None else "No answer has come."
         raise GaveUp(
-            f"Gave up {error.reason}. {error.for_user} See it again with: asyncpoll {command()}"
+            f"Gave up {error.reason}. {goes_on} See it again with: asyncpoll {command()}"
         ) from error
     except Unreachable as error:
         raise GaveUp(f"{error}. Go on with: asyncpoll {command()}") from error

@@ -146,6 +146,7 @@ ABOUT = """
 import importlib.metadata as metadata, importlib.util, json
 print(json.dumps({
     "needs": [one for one in metadata.requires("asyncpoll") if "extra ==" not in one],
+    "server": [one for one in metadata.requires("asyncpoll") if one.endswith('extra == "server"')],
     "there": [one.name for one in metadata.distributions()],
     "importable": [one for one in ("django", "channels", "psycopg", "rich") if importlib.util.find_spec(one)],
     "plugins": [one.value for one in metadata.entry_points(group="pytest11")],
@@ -158,6 +159,7 @@ def test_installing_brings_httpx_and_nothing_of_django(programs):
     """The wheel without extras."""
     about = json.loads(subprocess.check_output([programs / "python", "-Ic", ABOUT]))
     assert about["needs"] == ["httpx<1,>=0.28"]
+    assert any(one.startswith("django<") for one in about["server"])
     assert {"asyncpoll", "httpx"} < set(about["there"])
     assert about["importable"] == []
     assert "asyncpoll.pytest_plugin" in about["plugins"]

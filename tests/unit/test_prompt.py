@@ -24,8 +24,10 @@ from asyncpoll.client import (
     TaskGone,
     TaskNotFound,
     Unreachable,
+    set_testing,
 )
 from asyncpoll.contract import Status
+from tests.support import free_port
 
 TASK = "01a22cd1-5617-761b-bc92-fb57ee6aca68"
 
@@ -207,3 +209,16 @@ def test_every_documented_command_line_can_be_given():
     assert {line.split()[0] for line in lines} == {"submit", "wait", "watch", "cancel", "inbox"}
     codes = re.findall(r"^\| ([\d, ]+) \|", DOCUMENTATION, re.MULTILINE)
     assert [int(code) for code in ",".join(codes).split(",")] == list(Exit)
+
+
+def test_of_a_task_that_was_never_seen_nothing_is_promised(capsys, monkeypatch):
+    """Each try says what was wrong with it, and the end how to go on."""
+    monkeypatch.setenv("ASYNCPOLL_URL", f"http://127.0.0.1:{free_port()}")
+    with set_testing():
+        code = main(["wait", TASK, "--lifetime", "2"])
+    said = capsys.readouterr().err
+    assert code == Exit.GAVE_UP
+    assert said.startswith("No answer to try 1: ConnectError: [Errno 111] Connection refused\n")
+    assert said.endswith(
+        f"asyncpoll wait: Gave up after 2 s. No answer has come. See it again with: asyncpoll wait {TASK}\n"
+    )

@@ -116,12 +116,17 @@ def test_a_marked_test_that_fails_is_tried_once_more_unless_somebody_says_how_of
     assert found == outcomes
 
 
-def test_the_other_try_comes_after_ten_seconds(pytester, monkeypatch):
-    """Unless the ini file says otherwise."""
+@pytest.mark.parametrize(
+    ("options", "marks"), [((), {"reruns": 1, "reruns_delay": 10}), (("--pdb",), None)]
+)
+def test_the_other_try_comes_after_ten_seconds(pytester, monkeypatch, options, marks):
+    """But not for somebody who wants to look at the first failure."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makepyfile(MARKED)
-    items, _ = pytester.inline_genitems("-p", "asyncpoll.pytest_plugin", "-p", "rerunfailures")
-    assert items[0].get_closest_marker("flaky").kwargs == {"reruns": 1, "reruns_delay": 10}
+    loaded = ("-p", "asyncpoll.pytest_plugin", "-p", "rerunfailures")
+    items, _ = pytester.inline_genitems(*loaded, *options)
+    flaky = items[0].get_closest_marker("flaky")
+    assert (flaky and flaky.kwargs) == marks
 
 
 def test_a_delay_that_is_none_is_refused(suite):
