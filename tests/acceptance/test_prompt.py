@@ -367,6 +367,29 @@ def test_a_submission_with_a_key_is_one_task_and_arguments_come_from_stdin(async
     executor.step(status="SUCCESS", result=None)
 
 
+def test_an_end_that_was_asked_for_is_in_the_inbox_until_it_is_acknowledged(asyncpoll, executor):
+    """Asked for when submitting, and when giving up; only then is it promised."""
+    first = asyncpoll("submit", TASK, "--notify", "inbox").stdout.strip()
+    gave_up = asyncpoll(
+        "wait", second := executor.submit(), "--lifetime", "0.6", "--notify", "inbox"
+    )
+    assert gave_up.returncode == 2
+    assert "the result will be in your message centre" in gave_up.stderr
+    for task_id in (first, second):
+        assert executor.claim() == task_id
+        executor.step(status="SUCCESS", result=1)
+    assert asyncpoll("inbox", "--wait", "60").returncode == 0
+    eventually(lambda: asyncpoll("inbox").stdout.count("\n") == 2)
+    listed = [line.split() for line in asyncpoll("inbox").stdout.splitlines()]
+    assert {task_id: status for _, task_id, status in listed} == {
+        first: "SUCCESS",
+        second: "SUCCESS",
+    }
+    assert asyncpoll("inbox", "--ack", listed[0][0]).returncode == 0
+    left = json.loads(asyncpoll("inbox", "--json", "--ack-all").stdout)
+    assert (left["task_id"], left["result"]) == (listed[1][1], 1)
+
+
 class Terminal:
     """Runs a command whose stderr is a terminal, and reads what it shows."""
 
