@@ -105,6 +105,10 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
             WARNING,
             "%(application)s heard nothing for %(silence_seconds).1f s and reconnects",
         ),
+        "connection.silent": (
+            WARNING,
+            "The database said nothing for %(silence_seconds).0f s on a connection that still stands; it is given up",
+        ),
         "hub.trust_began": (INFO, "Wake-ups are heard, epoch %(epoch)s"),
         "hub.trust_ended": (
             WARNING,
@@ -163,6 +167,7 @@ LASTING: Final[Mapping[str, str | None]] = MappingProxyType(
         "loop.failed": "loop",
         "loop.recovered": "loop",
         "listener.deaf": "application",
+        "connection.silent": None,
         "heartbeat.failed": None,
         "commit.retried": None,
         "hub.rebuilt": None,

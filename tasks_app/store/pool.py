@@ -16,6 +16,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from tasks_app.errors import RowLocked, StoreUnavailable
 from tasks_app.store import dsn
 from tasks_app.store.call import Call
+from tasks_app.store.silence import Watch
 
 T = TypeVar("T")
 
@@ -32,7 +33,8 @@ class Transaction:
 
     async def run(self, call: Call[T]) -> T:
         """Execute `call` as part of the transaction."""
-        return await execute(self._connection, call)
+        with Watch(self._connection):
+            return await execute(self._connection, call)
 
 
 class Pool:
@@ -46,7 +48,7 @@ class Pool:
             max_size=size,
             timeout=_CHECKOUT_SECONDS,
             reconnect_timeout=5.0,
-            configure=_prepare_where_safe,
+            configure=_made_ready,
             name=f"asyncpoll-{application}",
             open=False,
         )
@@ -62,7 +64,8 @@ class Pool:
     async def run(self, call: Call[T]) -> T:
         """Execute `call` and commit it. Raises StoreUnavailable when the database is away or goes away meanwhile."""
         async with self._connected() as connection:
-            return await execute(connection, call)
+            with Watch(connection):
+                return await execute(connection, call)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
@@ -155,6 +158,11 @@ class _MortalQueue:
         if task is not None and task.cancelling():
             raise asyncio.CancelledError
         return await self._queue.get()
+
+
+async def _made_ready(connection: AsyncConnection) -> None:
+    with Watch(connection):
+        await _prepare_where_safe(connection)
 
 
 async def _prepare_where_safe(connection: AsyncConnection) -> None:

@@ -8,12 +8,9 @@ TCP nor blocks on the connection's lock.
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
-import socket
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Protocol
 
 import psycopg
@@ -22,6 +19,7 @@ from psycopg import AsyncConnection, sql
 from tasks_app.events import emit
 from tasks_app.loops import Loop
 from tasks_app.store import dsn
+from tasks_app.store.silence import cut
 from tasks_app.wakeup.pooler import refuse_transaction_pooler
 
 PROBE_SECONDS = 1.0
@@ -166,7 +164,7 @@ class Listener(Loop):
         while (silence := time.monotonic() - self._alive_at) < DEAF_SECONDS:  # noqa: ASYNC110
             await asyncio.sleep(DEAF_SECONDS - silence)
         emit("listener.deaf", application=self._application, silence_seconds=silence)
-        _shut_socket(connection)
+        cut(connection)
 
     def _drop(self) -> None:
         self.is_connected = False
@@ -174,16 +172,6 @@ class Listener(Loop):
         if connection is not None:
             # Not close(), which may wait for the dead server.
             connection.pgconn.finish()
-
-
-def _shut_socket(connection: AsyncConnection) -> None:
-    """End the connection under its owner, who gets an OperationalError. Works on a duplicate of the descriptor."""
-    with suppress(OSError, psycopg.Error):
-        duplicate = socket.socket(fileno=os.dup(connection.pgconn.socket))
-        try:
-            duplicate.shutdown(socket.SHUT_RDWR)
-        finally:
-            duplicate.close()
 
 
 async def _harden(connection: AsyncConnection) -> None:

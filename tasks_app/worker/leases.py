@@ -16,10 +16,13 @@ from tasks_app import conf
 from tasks_app.events import emit
 from tasks_app.loops import pause_after
 from tasks_app.store import Call, WorkerFacts, dsn, heartbeat, stop_worker
+from tasks_app.store.silence import cut
 from tasks_app.worker.attempt import Attempt
 from tasks_app.worker.held import Held
 
 T = TypeVar("T")
+# Beats pass over rows that somebody has locked. Twice in a lease of 15 s that is given every 5 s.
+_ANSWER_SECONDS = 3.0
 Answer = Mapping[tuple[UUID, int], bool]
 
 
@@ -87,9 +90,16 @@ class Heartbeat:
             self._connection = psycopg.connect(
                 **dsn.parameters("heartbeat"), autocommit=True, prepare_threshold=None
             )
-        with self._connection.cursor(binary=True) as cursor:
-            cursor.execute(call.sql_bytes, call.params)
-            rows = cursor.fetchall() if cursor.description else []
+        # The thread may wait for ever for a server that acknowledges and does not answer, and with it every lease.
+        watchdog = threading.Timer(_ANSWER_SECONDS, cut, [self._connection])
+        watchdog.daemon = True
+        watchdog.start()
+        try:
+            with self._connection.cursor(binary=True) as cursor:
+                cursor.execute(call.sql_bytes, call.params)
+                rows = cursor.fetchall() if cursor.description else []
+        finally:
+            watchdog.cancel()
         return call.shape(rows)
 
     def _disconnect(self) -> None:
