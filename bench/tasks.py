@@ -22,6 +22,7 @@ KNOWN_VERSION = 2
 _QUEUE = "bench"
 _PER_STATEMENT = 500
 _TIMEOUT_SECONDS = 60
+_LOOK_EVERY_SECONDS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,15 @@ class StoredTasks:
         if [task.id for task in claimed] != [task_id]:
             raise BenchError(f"Task {task_id} could not be claimed in its turn.")
         return time.monotonic()
+
+    def start_next(self, within: float) -> tuple[UUID, float]:
+        """Claim whichever is next, as soon as there is one: its id, and when that was committed."""
+        until = time.monotonic() + within
+        while not (claimed := self._store.run(take(self._worker, 1, _QUEUE))):
+            if time.monotonic() > until:
+                raise BenchError(f"Within {within} s nobody submitted a task.")
+            time.sleep(_LOOK_EVERY_SECONDS)
+        return claimed[0].id, time.monotonic()
 
     def end(self, ids: Sequence[UUID]) -> list[Ended]:
         """Commit, as many at once as a busy worker does."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from bench.fleet.figures import Crowded, Healed, Size, Traffic
+from bench.fleet.scenario import MEAN_SECONDS, requests_per_task
+from bench.fleet.ways import HOLD_SECONDS
 from bench.verdicts import Verdict
 
-RENEWALS = 60.0
-"""A second, by 1,500 clients whose holds last 25 s."""
+FLOOR_MARGIN = 1.1
+"""On the fewest requests there can be: for holds that are up to 1/16 shorter than asked for, and pauses between them."""
 READS = 1.02
 """For each change and each first poll; the rest is what all that are waited for cost every 15 s, read again together."""
 BUNDLES = 5.0
@@ -50,7 +52,8 @@ def _judge_traffic(one: Traffic) -> Iterator[Verdict]:
             "reads by changes and first polls", "≤", READS, where, one.reads_per_minute / news
         )
     if one.way == "each":
-        yield _at_most("renewals/s", RENEWALS, where, one.renewals_per_second)
+        fewest = one.clients / MEAN_SECONDS * requests_per_task(HOLD_SECONDS)
+        yield _at_most("requests/s", fewest * FLOOR_MARGIN, where, one.requests_per_second)
     if one.way == "hundred":
         yield _at_most("requests/s", BUNDLES, where, one.requests_per_second)
 

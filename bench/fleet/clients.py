@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import heapq
+import math
 import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bench.fleet.scenario import MEAN_SECONDS
 from bench.fleet.ways import HOLD_SECONDS, Way
 from bench.generator import Client, Load
 
@@ -41,6 +43,16 @@ class Talk:
     errors: list[tuple[float, str]] = field(default_factory=list)
 
 
+def rest_of_a_hold(chance: float) -> float:
+    """What is left of a hold that is looked at any time, for a `chance` between 0 and 1: nobody began all at one time.
+
+    Tasks end at a rate of 1 / MEAN_SECONDS, and a hold with its task, so that fewer are old than young: their ages have
+    a density of e^(-age / MEAN_SECONDS), up to HOLD_SECONDS.
+    """
+    ended = 1 - math.exp(-HOLD_SECONDS / MEAN_SECONDS)
+    return max(0.1, HOLD_SECONDS + MEAN_SECONDS * math.log(1 - chance * ended))
+
+
 class Clients(Load):
     """Besides the commands of every load: `converse`."""
 
@@ -61,8 +73,7 @@ class _Conversation:
             for index in range(len(assignment.known))
         ]
         heapq.heapify(self._due)
-        # The first hold is the rest of one: nobody has begun all of them at one time.
-        self._holds = [random.uniform(0.1, HOLD_SECONDS) for _ in assignment.known]
+        self._holds = [rest_of_a_hold(random.random()) for _ in assignment.known]
         self._talk = Talk()
 
     def _beat(self) -> float:
@@ -106,7 +117,7 @@ class _Conversation:
         if client.ended:
             self._load.selector.unregister(client.socket)
             self._fail("a lost connection")
-        elif not head.startswith(b"HTTP/1.1 200"):
+        elif not head.startswith((b"HTTP/1.1 200", b"HTTP/1.1 202")):
             self._fail(head.partition(b"\r\n")[0].decode())
         else:
             pause = self._learn(client.index, body)
@@ -122,14 +133,15 @@ class _Conversation:
             self._fail(f"{error}")
             return 1.0
         at = time.monotonic()
-        if not news:
+        if not news or not known:
             self._talk.idle.append(at)
         for one in news:
             self._talk.told[one.task, one.version] = at
             known[one.task] = one.version
             if one.is_over:
                 del known[one.task]
-                known[self._assignment.successors[one.task]] = STORED_VERSION
+                if not self._way.submits:
+                    known[self._assignment.successors[one.task]] = STORED_VERSION
                 self._new[index] += 1
         return pause
 

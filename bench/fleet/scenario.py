@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +10,11 @@ from typing import Literal
 
 SHORTEST_SECONDS = 30.0
 LONGEST_SECONDS = 120.0
+MEAN_SECONDS = (SHORTEST_SECONDS + LONGEST_SECONDS) / 2
 # A worker is told of a new task at once; claiming it is not what is measured.
 START_AFTER_SECONDS = 0.3
+NEXT = ""
+"""In place of a task: whichever was submitted next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +34,21 @@ class Scenario:
     successors: dict[str, str]
 
 
+def requests_per_task(hold_seconds: float) -> float:
+    """The fewest requests that wait for one task, on average: each holds `hold_seconds` or to the task's end.
+
+    The mean of ceil(d / hold) over durations d between SHORTEST_SECONDS and LONGEST_SECONDS, all as likely: each k
+    requests take up to k · hold, so it is the sum over k ≥ 0 of the share of tasks that last longer than k · hold.
+    """
+    span = LONGEST_SECONDS - SHORTEST_SECONDS
+    holds = range(math.ceil(LONGEST_SECONDS / hold_seconds))
+    return sum(min(1.0, (LONGEST_SECONDS - k * hold_seconds) / span) for k in holds)
+
+
 def ends_within(clients: int, seconds: float) -> int:
     """How many of so many running tasks end: as many each second, whichever second it is, as long as `seconds` is at
     most SHORTEST_SECONDS, within which no successor ends."""
-    return round(clients * seconds * 2 / (SHORTEST_SECONDS + LONGEST_SECONDS))
+    return round(clients * seconds / MEAN_SECONDS)
 
 
 def scenario(

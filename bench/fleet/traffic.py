@@ -14,7 +14,7 @@ from bench.fleet.clients import STORED_VERSION, Assignment, Talk
 from bench.fleet.figures import Traffic
 from bench.fleet.place import Fleet
 from bench.fleet.queries import Asked, Counters
-from bench.fleet.scenario import START_AFTER_SECONDS, Deed, Scenario, ends_within, scenario
+from bench.fleet.scenario import NEXT, START_AFTER_SECONDS, Deed, Scenario, ends_within, scenario
 from bench.fleet.ways import Way
 from bench.generator import Generator
 from bench.meter import Meter
@@ -26,6 +26,7 @@ LONGEST_WINDOW_SECONDS = 20
 _SETTLE_SECONDS = 3.0
 # Opening a connection takes longer than this only where nothing can be measured anyway.
 _BEGIN_AFTER_SECONDS = 0.2
+_SUBMITTED_WITHIN_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,9 @@ class Drive:
         """Go through it. Raises BenchError."""
         fleet = self._fleet
         running = fleet.tasks.begin(self._count)
-        waiting = fleet.tasks.submit(ends_within(self._count, self._seconds))
-        plan = scenario(_texts(running), _texts(waiting), self._seconds, random.Random())
+        ends = ends_within(self._count, self._seconds)
+        waiting = [] if self._way.submits else _texts(fleet.tasks.submit(ends))
+        plan = scenario(_texts(running), waiting or [NEXT] * ends, self._seconds, random.Random())
         groups = parts(running, self._way.tasks)
         self._generator.connect(fleet.running.server.port, len(groups))
         worker = Worker(fleet.tasks, plan.deeds, time.monotonic() + _BEGIN_AFTER_SECONDS)
@@ -139,11 +141,13 @@ class Worker:
         time.sleep(max(0.0, self.began + seconds - time.monotonic()))
 
     def _do(self, deed: Deed) -> None:
-        task = UUID(deed.task)
-        if deed.deed == "start":
-            self.committed[deed.task, STORED_VERSION + 1] = self._tasks.start(task)
+        if deed.task == NEXT:
+            task, at = self._tasks.start_next(_SUBMITTED_WITHIN_SECONDS)
+            self.committed[str(task), STORED_VERSION + 1] = at
+        elif deed.deed == "start":
+            self.committed[deed.task, STORED_VERSION + 1] = self._tasks.start(UUID(deed.task))
         else:
-            (ended,) = self._tasks.end([task])
+            (ended,) = self._tasks.end([UUID(deed.task)])
             self.committed[deed.task, KNOWN_VERSION + 1] = ended.done_at
 
 

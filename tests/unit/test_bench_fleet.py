@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import orjson
 import pytest
 
 from bench.fleet.aims import judge
+from bench.fleet.clients import rest_of_a_hold
 from bench.fleet.figures import (
     Crowded,
     Healed,
@@ -20,14 +22,14 @@ from bench.fleet.figures import (
 )
 from bench.fleet.queries import Asked
 from bench.fleet.report import Report
-from bench.fleet.scenario import SHORTEST_SECONDS, ends_within, scenario
+from bench.fleet.scenario import SHORTEST_SECONDS, ends_within, requests_per_task, scenario
 from bench.fleet.traffic import Window
 from bench.fleet.ways import WAYS, News
 
 PLAIN, SHORT, EACH, HUNDRED = WAYS
 SIZE = Size("redis", 3)
 CROWDED = Crowded(SIZE, 1500, 1.0, 4.0, 8000, 0.9, 0.4, 2000, 0.5, 0, 0, 0)
-TRAFFIC = Traffic(SIZE, "each", 1500, 90.0, 50.0, 3600.0, 3400.0, 2400.0, 1200.0, 90.0, 2.0, 9.0, 12, 0)  # fmt: skip
+TRAFFIC = Traffic(SIZE, "each", 1500, 72.0, 50.0, 3600.0, 3400.0, 2400.0, 1200.0, 90.0, 2.0, 9.0, 12, 0)  # fmt: skip
 HEALED = Healed("a fault", 0.0, 1.5, 2.1, 3.0, 0.1)
 
 
@@ -38,6 +40,33 @@ def test_short_polls_are_never_held_and_long_polls_are():
     )
     assert b"client_known_version=2&max_hold_seconds=12.5 " in EACH.request({"a": 2}, 12.5)
     assert b"/tasks/a/plain_poll HTTP" in PLAIN.request({"a": 2}, 25.0)
+
+
+def test_a_client_with_nothing_to_wait_for_submits_and_waits():
+    """In one request, whose answer tells it what to wait for if that goes on."""
+    assert EACH.request({}, 25.0).startswith(b"POST /api/v1/tasks HTTP")
+    assert b"\r\nPrefer: wait=25\r\n" in EACH.request({}, 25.0)
+    answer = orjson.dumps({"task_id": "a", "version": 2, "status": "RUNNING"})
+    assert EACH.read(answer, {}) == ([News("a", 2, False)], 0.1)
+
+
+@pytest.mark.parametrize(
+    ("hold", "requests"), [(25, 3.5), (30, 3.0), (120, 1.0), (60, 1 + 2 / 3), (29, 3.1)]
+)
+def test_the_fewest_requests_are_what_the_arithmetic_says(hold, requests):
+    """Also as the mean of ceil(d / hold)."""
+    assert requests_per_task(hold) == pytest.approx(requests, abs=0.005)
+    durations = [30 + 90 * (n + 0.5) / 9_000 for n in range(9_000)]
+    counted = sum(math.ceil(duration / hold) for duration in durations) / 9_000
+    assert requests_per_task(hold) == pytest.approx(counted, abs=0.005)
+
+
+def test_holds_that_are_under_way_end_as_often_as_those_that_are_begun_anew():
+    """Of 1,500, fifty a second run out: were the rest of each as likely as any other, it would be sixty."""
+    rests = [rest_of_a_hold((n + 0.5) / 15_000) for n in range(15_000)]
+    assert 0.1 <= min(rests) < max(rests) <= 25
+    first_second = sum(rest < 1.1 for rest in rests) / 10 / 1.1
+    assert first_second == pytest.approx(50, rel=0.05)
 
 
 def test_a_bundle_asks_for_all_its_tasks_and_lingers():
@@ -124,8 +153,8 @@ def test_a_fleet_loses_nothing():
 def test_reads_are_bounded_by_changes_and_first_polls():
     """Requests by the way of waiting, errors by none."""
     assert missed(traffic=[TRAFFIC]) == []
-    worse = replace(TRAFFIC, reads_per_minute=3700.0, renewals_per_second=61.0, errors=1)
-    assert missed(traffic=[worse]) == ["errors", "reads by changes and first polls", "renewals/s"]
+    worse = replace(TRAFFIC, reads_per_minute=3700.0, requests_per_second=77.1, errors=1)
+    assert missed(traffic=[worse]) == ["errors", "reads by changes and first polls", "requests/s"]
     assert missed(traffic=[replace(TRAFFIC, way="hundred")]) == ["requests/s"]
     assert missed(traffic=[replace(TRAFFIC, way="short", requests_per_second=1500.0)]) == []
     assert missed(traffic=[replace(worse, way="plain")]) == []
@@ -143,7 +172,7 @@ def test_the_report_shows_each_part_that_was_measured():
     report = Report(["a note"], [CROWDED], [TRAFFIC], [HEALED])
     text = report.markdown()
     assert "| 3 × redis | 1,500 | 1.00 / 4.00 ms | 8,000 in 0.90 s, commits 0.40 s |" in text
-    assert "| 3 × redis | each | 1,500 | 90.0 (50.0 without news) | 3,600 (3,400 reads" in text
+    assert "| 3 × redis | each | 1,500 | 72.0 (50.0 without news) | 3,600 (3,400 reads" in text
     assert "| a fault | 0.00 s | 1.50 s | 2.10 s | 0.10 s |" in text
     assert "- a note" in text
     assert "requests/s" not in Report(["a note"], [CROWDED]).markdown()
