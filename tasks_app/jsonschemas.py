@@ -19,6 +19,7 @@ from tasks_app.errors import InvalidArguments, InvalidTask
 
 MOST_SECONDS = 10.0
 """Of processor time for one check. A megabyte of numbers takes three; one that needs more is asked for more with each level."""
+_MOST_UNEVALUATED = 5_000
 _MOST_ERRORS = 20
 _MESSAGE_CHARACTERS = 300
 _SHOWN_CHARACTERS = 60
@@ -39,6 +40,9 @@ def make_validator(name: str, schema: Mapping[str, Any]) -> Validator:
     keywords = {**kind.VALIDATORS, "uniqueItems": _unique_items}
     if (pattern := keywords.get("pattern")) is not None:
         keywords["pattern"] = _unless_too_long(pattern)
+    for word in ("unevaluatedItems", "unevaluatedProperties"):
+        if word in keywords:
+            keywords[word] = _unless_too_many(keywords[word])
     bounded = extend(kind, {word: _bounded(keyword) for word, keyword in keywords.items()})
     # A registry of its own, since the default one fetches what a $ref names from the network.
     return bounded(dict(schema), registry=Registry())
@@ -58,6 +62,11 @@ def validate(name: str, validator: Validator, arguments: Any) -> None:
         raise InvalidArguments(
             f"{name}: its arguments are nested too deeply to be checked; nest them a few hundred levels at most."
         ) from None
+    except _TooMany as many:
+        raise InvalidArguments(
+            f"{name}: {many} members are too many for a schema that asks which of them no other part of it has looked "
+            f"at; send at most {_MOST_UNEVALUATED:,} in one array or object."
+        ) from None
     except _OutOfTime:
         raise InvalidArguments(
             f"{name}: checking its arguments took more than {MOST_SECONDS:g} s; send less, or nest it less."
@@ -71,6 +80,10 @@ def validate(name: str, validator: Validator, arguments: Any) -> None:
 
 class _OutOfTime(Exception):
     """The check has taken all the time it had."""
+
+
+class _TooMany(Exception):
+    """What is to be checked has too many members for how that is done."""
 
 
 class _Clock(threading.local):
@@ -104,6 +117,19 @@ def _unless_too_long(pattern: Keyword) -> Keyword:
         if isinstance(instance, str) and len(instance) > schema.get("maxLength", math.inf):
             return None  # refused for that
         return pattern(validator, value, instance, schema)
+
+    return check
+
+
+def _unless_too_many(keyword: Keyword) -> Keyword:
+    """The same for so many members: the library looks each up in a list of all, in one step that no clock ends."""
+
+    def check(
+        validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]
+    ) -> Iterator[ValidationError] | None:
+        if isinstance(instance, list | dict) and len(instance) > _MOST_UNEVALUATED:
+            raise _TooMany(f"{len(instance):,}")
+        return keyword(validator, value, instance, schema)
 
     return check
 

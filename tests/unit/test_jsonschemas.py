@@ -80,3 +80,27 @@ def test_a_pattern_is_not_tried_on_what_is_too_long_anyway() -> None:
     with pytest.raises(InvalidArguments, match="does not match"):
         check(schema, "a" * 10 + "!")
     check(schema, "a" * 12)
+
+
+@pytest.mark.parametrize(
+    ("schema", "few", "many"),
+    [
+        (
+            {"allOf": [{"items": {"type": "integer"}}], "unevaluatedItems": False},
+            [1] * 100,
+            [1] * 6_000,
+        ),
+        (
+            {"patternProperties": {"^a": True}, "unevaluatedProperties": False},
+            {f"a{number}": 1 for number in range(100)},
+            {f"a{number}": 1 for number in range(6_000)},
+        ),
+    ],
+)
+def test_members_that_would_each_be_looked_up_in_a_list_of_all_are_counted_first(
+    schema: dict[str, Any], few: Any, many: Any
+) -> None:
+    """Of a megabyte that is a hundred thousand million comparisons, in one step that no clock ends."""
+    check(schema, few)
+    with pytest.raises(InvalidArguments, match=r"members are too many .* at most 5,000 in one"):
+        check(schema, many)
