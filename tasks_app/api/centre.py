@@ -20,7 +20,6 @@ from tasks_app.api.query import hold_seconds
 from tasks_app.api.representation import add_hold
 from tasks_app.api.responses import answer, problem
 from tasks_app.errors import BadParameter, TaskNotFound
-from tasks_app.hold.admission import Account
 from tasks_app.hold.inbox import InboxAnswer, wait_for_inbox
 from tasks_app.hold.shortpolls import Brought
 from tasks_app.limits import parse_id
@@ -55,7 +54,7 @@ async def notify_task(request: HttpRequest, task_id: str, identity: Identity) ->
 async def inbox(request: HttpRequest, identity: Identity) -> HttpResponse:
     """The oldest entries, held while there are none. There is no cursor: what is not acknowledged comes again."""
     owner = identity.owner or ""
-    held = await wait_for_inbox(owner, Account(owner), hold_seconds(request, "max_hold_seconds"))
+    held = await wait_for_inbox(owner, identity.account, hold_seconds(request, "max_hold_seconds"))
     cause = Cause.FIRST if held.at_once else Cause.HINT
     asking = Asking(held.window, held.outcome, cause, [Brought(_id_of(owner), 0, 1)])
     return limited(request, identity, asking, _refusal) or answer(_inbox_answer(held))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode, b64encode
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
@@ -65,3 +67,17 @@ def test_pauses_double_up_to_an_hour_with_jitter():
 def test_what_can_not_change_is_not_tried_again(status, error):
     """A receiver that says that it is gone, and a task that is."""
     assert pause_after(Attempt(status, error, 1.0), 1, 0.0, 86_400.0) is None
+
+
+def test_the_receiver_in_the_documentation_works():
+    """It takes what we sign, and refuses what somebody has touched."""
+    page = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text()
+    [code] = re.findall(r"```python\n(.*?)```", page.partition("## Webhooks")[2], re.DOTALL)
+    text, kept = make_secret("acme")
+    seen = []
+    receiver = {"SECRET": text, "remember_once": lambda identity, message: seen.append(message)}
+    exec(code, receiver)
+    headers = sign(recover("acme", [kept]), "id", datetime.now(UTC), '{"a": 1}')
+    assert receiver["done"](b'{"a": 1}', headers) == 204
+    assert receiver["done"](b'{"a": 2}', headers) == 401
+    assert seen == [{"a": 1}]
