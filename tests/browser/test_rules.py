@@ -245,6 +245,7 @@ class TestReadingAnAnswer:
             (200, '{"tasks": [', "failed"),
             (204, "", "failed"),
             (404, "{}", "problem"),
+            (0, "", "problem"),
             (429, "", "refused"),
             (408, "", "failed"),
             (503, "<html>", "refused"),

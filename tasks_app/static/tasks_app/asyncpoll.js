@@ -61,6 +61,7 @@ export class StaleResponseError extends PollError {}
 /** The server will not do it, however often it is asked: `status`, and `problem` where it sent such a document. */
 export class RequestRefused extends PollError {}
 
+const REDIRECTED = "a redirect, which is not followed, as the token would go along; give the final address";
 const GOES_ON = "The work goes on in the background; you can come back for its result later.";
 const WILL_BE_TOLD = "The work goes on in the background; its result will be in your message centre.";
 const UNREACHABLE = "The server can't be reached at the moment. What it has accepted goes on in the background.";
@@ -250,6 +251,8 @@ export class Wait {
 export function classify({ status, text, retryAfter = null, date = null }, epochMs) {
   const body = parsed(text);
   if (status >= 200 && status < 300 && body !== null) return { kind: "answer", status, body };
+  // All that a page is shown of a redirect.
+  if (status === 0) return { kind: "problem", status, problem: { detail: REDIRECTED } };
   const later = { status, retryAfterMs: retryAfterMs(retryAfter, date, epochMs) };
   if (status === 429 || status === 503) return { kind: "refused", ...later };
   if (status >= 500 || status < 400 || status === 408 || status === 425) return { kind: "failed", ...later };
@@ -371,11 +374,6 @@ class Waiter {
     this.#wake();
   }
 
-  /** End with an error that says how far this wait came. */
-  failWith(Kind, message, more) {
-    this.fail(new Kind(message, { ...this.wait.facts(), ...more }));
-  }
-
   async *answers() {
     for (;;) {
       while (this.#latest.length > 0) yield this.#latest.pop();
@@ -392,11 +390,8 @@ class Waiter {
   }
 
   #stall(answer) {
-    if (this.#onStalled === "raise") {
-      const message = `Whoever ran the task ${answer.task_id} has stopped its heartbeat`;
-      return this.failWith(StaleResponseError, message, { sentence: STOPPED });
-    }
     try {
+      if (this.#onStalled === "raise") throw stale(this.wait);
       if (this.#onStalled !== "wait") this.#onStalled(answer);
       this.#tell(answer);
     } catch (error) {
@@ -541,6 +536,11 @@ function refusal(status, problem, facts) {
   return new RequestRefused(`Refused with ${status}: ${why}`, { sentence: REFUSED, status, problem, ...facts });
 }
 
+function stale(wait) {
+  const message = `Whoever ran the task ${wait.taskId} has stopped its heartbeat`;
+  return new StaleResponseError(message, { sentence: STOPPED, ...wait.facts() });
+}
+
 function nextTry(pace, report, facts) {
   const came = { retryAfterMs: null, ...report, ...facts, now: now() };
   if (report.kind === "refused") return pace.refused(came);
@@ -569,7 +569,7 @@ class Server {
     const { token, credentials } = this.rules;
     if (token) headers = { ...headers, Authorization: `Bearer ${token}` };
     // By the Fetch standard, no-store also sends Cache-Control: no-cache and Pragma: no-cache.
-    const init = { method, headers, body, credentials, cache: "no-store", redirect: "error" };
+    const init = { method, headers, body, credentials, cache: "no-store", redirect: "manual" };
     return exchange(url, init, { timeoutMs, signal });
   }
 
