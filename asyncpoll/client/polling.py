@@ -79,13 +79,12 @@ class ShortPoll(OfOne):
         """Over, stuck, or not yet."""
         self._polls += 1
         self.last = document
-        done = _status(document) in self._terminal
         return Heard(
             news=(document,) if self._is_new(body) else (),
-            done=done,
+            done=_status(document) in self._terminal,
             value=document,
             pause=self._rhythm.pause(self._polls),
-            stuck=None if done else self._stuck(document),
+            stuck=self._stuck(document),
         )
 
     def _is_new(self, body: bytes) -> bool:

@@ -190,7 +190,7 @@ async def test_gzip_is_understood_and_a_bomb_is_not_unpacked(kind):
 
 async def test_a_kept_connection_that_dies_is_tried_once_more_on_a_new_one(kind):
     """Without a short hold, since nothing is wrong."""
-    with ScriptedServer([answer(version=1), cut(), success()]) as server:
+    with ScriptedServer([answer(version=1), cut(), success()]) as server, set_testing():
         over, attempts = await wait(kind, server)
     assert over.succeeded
     assert [received.connection for received in server.requests] == [1, 1, 2]
@@ -235,7 +235,8 @@ async def test_a_retried_submission_has_the_same_key_and_the_same_body(kind):
 
 async def test_every_request_tells_caches_to_keep_out_and_carries_the_token(kind):
     """Whatever is asked; waiting only asks with GET."""
-    with ScriptedServer([answer(version=1), still_running(), cut(), success()]) as server:
+    script = [answer(version=1), still_running(), cut(), success()]
+    with ScriptedServer(script) as server, set_testing():
         async with Caller(kind, server.url, token=TOKEN, policy=QUICK) as client:
             await client.wait("t1")
             await client.get("t1")
@@ -250,7 +251,8 @@ async def test_secrets_are_in_no_log_no_error_no_hook_and_no_repr(kind, caplog):
     """Neither the token nor the ticket, which is part of the URL."""
     caplog.set_level(logging.DEBUG)
     attempts = []
-    with ScriptedServer([answer(version=1), cut(), problem(403, detail="no")]) as server:
+    script = [answer(version=1), cut(), problem(403, detail="no")]
+    with ScriptedServer(script) as server, set_testing():
         secrets = {"token": TOKEN, "ticket": "t1:secret"}
         async with Caller(
             kind, server.url, policy=QUICK, hooks=[attempts.append], **secrets
