@@ -27,8 +27,9 @@ def keyword_arguments(document: str | None, words: Iterable[str]) -> dict[str, A
 
 
 def _object(document: str) -> dict[str, Any]:
-    text = sys.stdin.read() if document == _STDIN else document
+    text = document
     try:
+        text = sys.stdin.read() if document == _STDIN else document
         value = _parsed(text)
     except ValueError as error:
         raise UsageError(

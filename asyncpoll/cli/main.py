@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import NoReturn
 
 from asyncpoll.cli import cancel, inbox, plan, server, submit, wait, watch
@@ -35,20 +36,38 @@ def run() -> NoReturn:
 
 def main(arguments: Sequence[str]) -> int:
     """Carry out one command line and give the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    prepare_streams()
     options = parser().parse_args(arguments)
     try:
-        return int(options.run(options))
+        code = int(options.run(options))
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read has left; the interpreter would complain when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.BROKEN_PIPE
+    except OSError as error:
+        return unwritable(error, options.command)
     except (UsageError, GaveUp, AsyncpollError) as error:
         print(f"asyncpoll {options.command}: {error}", file=sys.stderr)
         return exit_of(error)
+
+
+def prepare_streams() -> None:
+    """Whatever the locale, everything can be printed; what a shell has closed takes it and shows nothing."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open to the end
+            setattr(sys, name, nowhere)
+        getattr(sys, name).reconfigure(errors="backslashreplace")
+
+
+def unwritable(error: OSError, command: str) -> Exit:
+    """What it means that output can't be written: whoever read it has left, which is no error, or its disk is full."""
+    # What is left in the buffer must not fail once more at the interpreter's end.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return Exit.BROKEN_PIPE
+    print(f"asyncpoll {command}: the output can't be written ({error.strerror})", file=sys.stderr)
+    return Exit.GAVE_UP
 
 
 def parser() -> argparse.ArgumentParser:

@@ -34,9 +34,17 @@ def counted(ended: int, of: int) -> str:
 
 def happened(milestone: Milestone) -> str:
     """What happened, and when: `12:30:01 started`."""
-    when = datetime.fromisoformat(milestone.at).astimezone().strftime("%H:%M:%S")
+    when = _time(milestone.at)
     gap = "(some before it are not kept)" if milestone.gap else ""
     return _joined(when, milestone.kind, percent(milestone.progress), gap, milestone.message)
+
+
+def _time(at: str) -> str:
+    """The time of day here."""
+    try:
+        return datetime.fromisoformat(at).astimezone().strftime("%H:%M:%S")
+    except ValueError:
+        return at
 
 
 def failure(answer: Answer) -> str:

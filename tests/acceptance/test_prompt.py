@@ -299,6 +299,30 @@ def test_a_reader_that_leaves_is_no_error(begun, submitted, executor):
     executor.step(status="CANCELLED")
 
 
+@pytest.mark.parametrize(
+    ("redirection", "code", "said"),
+    [
+        (
+            "> /dev/full",
+            2,
+            "asyncpoll wait: the output can't be written (No space left on device)\n",
+        ),
+        (">&-", 0, ""),
+        ("2>&-", 0, ""),
+    ],
+    ids=["full", "stdout closed", "stderr closed"],
+)
+def test_output_that_goes_nowhere_is_no_traceback(line, executor, redirection, code, said):
+    """A full disk is said; what the shell has closed was not wanted."""
+    task_id = executor.submit()
+    executor.claim()
+    executor.step(status="SUCCESS", result=7)
+    start = line("wait", task_id, "--quiet")
+    start["args"] = ["bash", "-c", f'"$0" "$@" {redirection}', *start["args"]]
+    done = subprocess.run(**start, capture_output=True, timeout=PATIENCE_SECONDS, check=False)
+    assert (done.returncode, done.stderr) == (code, said)
+
+
 def test_several_are_waited_for_together(begun, executor):
     """Each result is a line with its task, as it comes; one that failed decides the exit code."""
     first, second = executor.submit(), executor.submit()
