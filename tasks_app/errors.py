@@ -107,6 +107,10 @@ class RowLocked(StoreUnavailable):
     """Another transaction keeps the row locked. Nothing was changed; try again once it has ended."""
 
 
+class Unmigrated(StoreUnavailable):
+    """A table or column is not there any more, although this process found it at its start: run manage.py migrate."""
+
+
 class NotMigrated(ConfigurationError):
     """The database lacks migrations that this code needs."""
 

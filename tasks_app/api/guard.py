@@ -92,12 +92,14 @@ _KINDS: dict[type[errors.TasksError], tuple[Problem, int]] = {
     errors.TooManyHeld: (Problem.OVERLOADED, 503),
     errors.StoreUnavailable: (Problem.UNAVAILABLE, 503),
     errors.RowLocked: (Problem.UNAVAILABLE, 503),
+    errors.Unmigrated: (Problem.UNAVAILABLE, 503),
 }
 # A busy or absent server asks for this much patience, in seconds.
 _RETRY_AFTER = {
     errors.TooManyHeld: "5",
     errors.StoreUnavailable: "2",
     errors.RowLocked: "2",
+    errors.Unmigrated: "2",
 }
 
 
@@ -116,8 +118,8 @@ def problem_inside(error: errors.TasksError) -> dict[str, Any]:
 def _described(error: errors.TasksError) -> tuple[Problem, int, str]:
     if type(error) not in _KINDS:
         raise error
-    # The driver's text names hosts and users.
-    away = type(error) is errors.StoreUnavailable
+    # What the driver says names hosts and users, and what the server says, tables.
+    away = type(error) in (errors.StoreUnavailable, errors.Unmigrated)
     detail = "The database did not answer in time; try again." if away else str(error)
     return *_KINDS[type(error)], detail
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from asyncpoll.contract import TERMINAL, Status
+from tasks_app.errors import Unmigrated
 from tasks_app.events import subscribe
 from tasks_app.observers import done
 from tasks_app.observers.repeats import Repeats
@@ -105,6 +106,7 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
             WARNING,
             "%(application)s heard nothing for %(silence_seconds).1f s and reconnects",
         ),
+        "database.unmigrated": (ERROR, "%(error)s"),
         "connection.silent": (
             WARNING,
             "The database said nothing for %(silence_seconds).0f s on a connection that still stands; it is given up",
@@ -168,6 +170,7 @@ LASTING: Final[Mapping[str, str | None]] = MappingProxyType(
         "loop.recovered": "loop",
         "listener.deaf": "application",
         "connection.silent": None,
+        "database.unmigrated": None,
         "heartbeat.failed": None,
         "commit.retried": None,
         "hub.rebuilt": None,
@@ -206,6 +209,9 @@ def _log(event: str, facts: dict[str, Any]) -> None:
     if event in _WRITTEN:
         _WRITTEN[event](facts)
         return
+    if isinstance(facts.get("error"), Unmigrated):
+        # Every loop meets it, and there is one thing to do about it.
+        event = "database.unmigrated"
     level, line = LINES.get(event, (DEBUG, ""))
     if not logger.isEnabledFor(level) or not _is_news(event, facts):
         return

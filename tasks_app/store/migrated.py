@@ -11,12 +11,11 @@ from django.db.migrations.loader import MigrationLoader
 from psycopg import errors
 
 from tasks_app import conf
-from tasks_app.errors import NotMigrated
+from tasks_app.errors import NotMigrated, Unmigrated
 from tasks_app.store import dsn
 from tasks_app.store.call import Call
 from tasks_app.store.pool import Pool
-
-_DEFAULT = "default"
+from tasks_app.store.refusals import remedy
 
 
 def refuse_unmigrated(application: str) -> None:
@@ -38,7 +37,7 @@ async def arefuse_unmigrated(pool: Pool) -> None:
     """The same for a process that serves. Raises StoreUnavailable as well."""
     try:
         applied = await pool.run(_read_migrations())
-    except errors.UndefinedTable:
+    except Unmigrated:
         applied = frozenset()
     except errors.InsufficientPrivilege:
         return
@@ -52,11 +51,9 @@ def _read_migrations() -> Call[frozenset[str]]:
 def _compare(applied: frozenset[str]) -> None:
     missing = sorted(_needed() - applied)
     if missing:
-        alias = conf.current().DATABASE
-        option = "" if alias == _DEFAULT else f" --database {alias}"
         raise NotMigrated(
-            f"The database {alias!r} lacks {len(missing)} of the migrations of tasks_app, from {missing[0]} on; "
-            f"run manage.py migrate{option}."
+            f"The database {conf.current().DATABASE!r} lacks {len(missing)} of the migrations of tasks_app, from "
+            f"{missing[0]} on; {remedy()}."
         )
 
 

@@ -10,19 +10,17 @@ from typing import Any, TypeVar, cast
 
 import psycopg
 from psycopg import AsyncConnection, AsyncRawCursor
-from psycopg.errors import LockNotAvailable
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from tasks_app.errors import RowLocked, StoreUnavailable
 from tasks_app.store import dsn
 from tasks_app.store.call import Call
+from tasks_app.store.refusals import MISSING, explain
 from tasks_app.store.silence import Watch
 
 T = TypeVar("T")
 
 # A caller that found no connection for this long is told that the database is away.
 _CHECKOUT_SECONDS = 3.0
-_UNAVAILABLE = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
 
 
 class Transaction:
@@ -78,14 +76,11 @@ class Pool:
         try:
             async with self._pool.connection() as connection:
                 yield connection
-        except LockNotAvailable as error:
-            raise RowLocked(
-                "Another transaction has locked what this request would change; try again once it has ended."
-            ) from error
-        except _UNAVAILABLE as error:
-            raise StoreUnavailable(
-                f"The database did not answer ({type(error).__name__}: {error}); try again."
-            ) from error
+        except (psycopg.Error, PoolTimeout) as error:
+            reason = explain(error)
+            if reason is None:
+                raise
+            raise reason from error
 
     def abandon(self) -> None:
         """Drop the sockets of a pool whose event loop is closed, where nothing can be awaited any more."""
@@ -121,10 +116,13 @@ async def close_loop_pool() -> None:
 
 
 async def execute(connection: AsyncConnection, call: Call[T]) -> T:
-    """Run `call` on an async connection of the caller's."""
+    """Run `call` on an async connection of the caller's. Raises psycopg.Error, and Unmigrated."""
     cursor = connection.reused if isinstance(connection, Connection) else AsyncRawCursor(connection)
     sql, values = call.positional
-    await cursor.execute(sql, values, prepare=call.prepare, binary=True)
+    try:
+        await cursor.execute(sql, values, prepare=call.prepare, binary=True)
+    except MISSING as error:
+        raise explain(error) or error from error
     # Not `description`, which makes an object for each column.
     has_rows = cursor.pgresult is not None and cursor.pgresult.nfields > 0
     return call.shape(await cursor.fetchall() if has_rows else [])

@@ -16,6 +16,7 @@ from tasks_app import conf
 from tasks_app.events import emit
 from tasks_app.loops import pause_after
 from tasks_app.store import Call, WorkerFacts, dsn, heartbeat, stop_worker
+from tasks_app.store.refusals import explain
 from tasks_app.store.silence import cut
 from tasks_app.worker.attempt import Attempt
 from tasks_app.worker.held import Held
@@ -69,7 +70,12 @@ class Heartbeat:
             self._disconnect()
             self._failures += 1
             pause = pause_after(self._failures, usual)
-            emit("heartbeat.failed", error=error, failures=self._failures, pause=pause)
+            emit(
+                "heartbeat.failed",
+                error=explain(error) or error,
+                failures=self._failures,
+                pause=pause,
+            )
             return pause
         self._failures = 0
         return usual
