@@ -31,9 +31,12 @@ def _document(planned: Planned) -> dict[str, Any]:
     waited = Durations() if measured is None else measured.waited
     return {
         **asdict(planned.plan),
-        "queue_wait_p50_ms": waited.percentile(50),
-        "queue_wait_p95_ms": waited.percentile(95),
-        "queue_wait_p99_ms": waited.percentile(99),
+        **{f"queue_wait_p{percent}_ms": _shown(waited, percent) for percent in (50, 95, 99)},
         "measured_since": None if measured is None else measured.first,
         "relative_error": 0.0 if measured is None else measured.ran.relative_error,
     }
+
+
+def _shown(durations: Durations, percent: int) -> float | None:
+    found = durations.percentile(percent)
+    return None if found is None else round(found, 3)
