@@ -6,15 +6,14 @@ import asyncio
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from asyncpoll.planfile import TaskPlan
 from tasks_app import conf
-from tasks_app.errors import StoreUnavailable
 from tasks_app.events import emit
 from tasks_app.insights.durations import Durations
 from tasks_app.insights.plan import make_plan
-from tasks_app.owned import owned
 from tasks_app.plans.registry import Asked, Measurement, combined
 from tasks_app.store.pool import loop_pool
 
@@ -36,7 +35,7 @@ class PlanBook:
 
     def __init__(self) -> None:
         self._pages: OrderedDict[str, Planned] = OrderedDict()
-        self._turning: dict[str, asyncio.Task[None]] = {}
+        self._turning: dict[str, asyncio.Task[Planned]] = {}
 
     def known(self, task: str) -> TaskPlan | None:
         """The plan, from memory alone; one that is missing or old is read in the background, for the next to ask."""
@@ -46,8 +45,29 @@ class PlanBook:
         return None if page is None else page.plan
 
     async def plan(self, task: str) -> Planned:
-        """The plan as the registry has it now. Raises StoreUnavailable."""
-        return await owned(self._read(task))
+        """The plan as the registry has it now; who asks while it is read is told the same. Raises StoreUnavailable."""
+        return await asyncio.shield(self._turn(task))
+
+    def _turn(self, task: str) -> asyncio.Task[Planned]:
+        turning = self._turning.get(task)
+        # One whose event loop has ended is never taken out.
+        if turning is None or turning.get_loop().is_closed():
+            turning = self._turning[task] = asyncio.ensure_future(self._read(task))
+            turning.add_done_callback(partial(self._turned, task))
+        return turning
+
+    def _turned(self, task: str, turning: asyncio.Task[Planned]) -> None:
+        if self._turning.get(task) is turning:
+            del self._turning[task]
+        if turning.cancelled():
+            return
+        if (error := turning.exception()) is not None:
+            emit("plan.unread", task=task, error=error)
+            return
+        self._pages[task] = turning.result()
+        self._pages.move_to_end(task)
+        if len(self._pages) > _MOST_TYPES:
+            self._pages.popitem(last=False)
 
     async def _read(self, task: str) -> Planned:
         pool = await loop_pool()
@@ -60,29 +80,7 @@ class PlanBook:
         measured = combined(newest, ran, waited).get(task)
         durations = Durations() if measured is None else measured.ran
         plan = make_plan(task, durations, conf.current().MAX_HOLD_SECONDS)
-        page = Planned(plan, measured, time.monotonic())
-        self._keep(task, page)
-        return page
-
-    def _keep(self, task: str, page: Planned) -> None:
-        self._pages[task] = page
-        self._pages.move_to_end(task)
-        if len(self._pages) > _MOST_TYPES:
-            self._pages.popitem(last=False)
-
-    def _turn(self, task: str) -> None:
-        turning = self._turning.get(task)
-        # One whose event loop has ended never gets done.
-        if turning is None or turning.done() or turning.get_loop().is_closed():
-            self._turning[task] = asyncio.ensure_future(self._look_up(task))
-
-    async def _look_up(self, task: str) -> None:
-        try:
-            await self._read(task)
-        except StoreUnavailable as error:
-            emit("plan.unread", task=task, error=error)
-        finally:
-            self._turning.pop(task, None)
+        return Planned(plan, measured, time.monotonic())
 
 
 book: Final = PlanBook()

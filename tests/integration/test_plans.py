@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -177,4 +178,21 @@ async def test_short_polls_never_wait_for_a_plan(client, service, statements) ->
     statements.clear()
     await aeventually(lambda: fresh.known(NAME))
     assert [fresh.known(NAME).p50_ms for _ in range(5)] == [10_000.0] * 5  # type: ignore[union-attr]
+    assert not fresh._turning
     assert statements == ["newest_durations", "sum_rollups", "sum_rollups"]
+
+
+async def test_polls_that_are_held_ask_for_no_plan(client, service) -> None:
+    """Their backoff does not follow it."""
+    task_id = await stored(service, name="sample.never_planned")
+    path = "{}/long_poll?client_known_version=1&max_hold_seconds=0.01"
+    assert (await polled(client, task_id, path))[0] == "STILL_RUNNING"
+    assert "sample.never_planned" not in book._turning
+
+
+async def test_who_asks_while_a_plan_is_read_is_told_the_same(service, statements) -> None:
+    """A crowd costs what one costs."""
+    statements.clear()
+    fresh = PlanBook()
+    await asyncio.gather(*(fresh.plan("sample.crowd") for _ in range(20)))
+    assert statements.count("newest_durations") == 1

@@ -147,15 +147,22 @@ def test_a_day_of_which_a_part_was_folded_before_is_added_to() -> None:
     """While a month's history is rolled up, another process may have begun to fold."""
     old = FOLD_AFTER_DAYS * 24 + 48
     day = f"date_trunc('day', {NOW_HOUR} - {old} * interval '1 hour', 'UTC')"
+    before = f"{day} - interval '3 hours'"
     finished(f"{day} + interval '13 hours'", [500.0])
+    finished(before, [1.0], name="sample.before")
     roll(old + 30)
     fold = fold_day(FOLD_AFTER_DAYS, MOST_HOURS)
     assert run(fold) is not None
+    folded = run(fold)
+    assert folded is not None
+    noon = folded.started_at + timedelta(hours=12)
+    assert RolledHour.objects.filter(started_at=noon).delete()[0] == 1
+    finished(before, [1.0], name="sample.before")
     finished(f"{day} + interval '12 hours'", [5.0] * 3)
     finished(f"{day} + interval '13 hours'", [5.0] * 3)
-    assert roll(old + 30) == [3], "the other hour was rolled up and folded, and is left alone"
+    assert roll(old + 30) == [3], "the other hours were rolled up and folded, and are left alone"
     assert run(fold) is not None
-    [rollup] = Rollup.objects.all()
+    [rollup] = Rollup.objects.filter(task="sample.add")
     assert (rollup.span_seconds, rollup.count) == (DAY, 4)
     found = durations()["sample.add"]
     assert [found._sketch.ranked(n) for n in (0, 2, 3)] == pytest.approx(  # type: ignore[union-attr]

@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from tasks_app import traces
+from tasks_app import events, traces
 from tasks_app.models import Task
 from tasks_app.observers import tracing
 from tests import sample_tasks
@@ -79,12 +79,21 @@ async def test_what_a_task_does_is_within_its_span(
     service: Any, spans: InMemorySpanExporter, task: Any
 ) -> None:
     """Of functions in threads and of coroutines; nothing is left of one for the next."""
+    around: list[bool] = []
+
+    def look(event: str, facts: dict[str, Any]) -> None:
+        if event == "task.claimed":
+            around.append(trace.get_current_span().get_span_context().is_valid)
+
+    unsubscribe = events.subscribe(look)
     async with working():
         current = [(await run_one(task)).result for _ in range(2)]
+    unsubscribe()
     ran = [span for span in spans.get_finished_spans() if span.name.startswith("run ")]
     assert current == [f'"{span.context.span_id:016x}"' for span in ran]
     assert len({span.context.trace_id for span in ran}) == 2
     assert not tracing._running
+    assert around == [False, False], "the worker itself is in no span of an attempt"
 
 
 async def test_an_attempt_that_fails_is_an_error(service: Any, spans: InMemorySpanExporter) -> None:
