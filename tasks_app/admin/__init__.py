@@ -3,21 +3,24 @@
 from django.contrib import admin
 
 from tasks_app.admin.centre import DeliveryAdmin, InboxEntryAdmin
+from tasks_app.admin.overview import OverviewAdmin
 from tasks_app.admin.schedules import ScheduleAdmin
 from tasks_app.admin.tasks import TaskAdmin
 from tasks_app.admin.tokens import TokenAdmin
 from tasks_app.admin.workers import WorkerProcessAdmin
-from tasks_app.models import Delivery, InboxEntry, Schedule, Task, Token, WorkerProcess
+from tasks_app.models import Delivery, InboxEntry, Overview, Schedule, Task, Token, WorkerProcess
 
 __all__ = [
     "DeliveryAdmin",
     "InboxEntryAdmin",
+    "OverviewAdmin",
     "ScheduleAdmin",
     "TaskAdmin",
     "TokenAdmin",
     "WorkerProcessAdmin",
 ]
 
+admin.site.register(Overview, OverviewAdmin)
 admin.site.register(Task, TaskAdmin)
 admin.site.register(Schedule, ScheduleAdmin)
 admin.site.register(InboxEntry, InboxEntryAdmin)

@@ -5,11 +5,13 @@ from tasks_app.models.delivery import Delivery, DeliveryAttempt
 from tasks_app.models.event import TaskEvent
 from tasks_app.models.idempotency import IdempotencyKey
 from tasks_app.models.inbox import InboxEntry
+from tasks_app.models.overview import Overview
 from tasks_app.models.rollup import RolledHour, Rollup
 from tasks_app.models.schedule import Schedule
 from tasks_app.models.step import StepRecord
 from tasks_app.models.task import Task
 from tasks_app.models.token import Token
+from tasks_app.models.web import WebProcess
 from tasks_app.models.webhook import WebhookSecret
 from tasks_app.models.worker import WorkerProcess
 
@@ -19,6 +21,7 @@ __all__ = [
     "DeliveryAttempt",
     "IdempotencyKey",
     "InboxEntry",
+    "Overview",
     "RolledHour",
     "Rollup",
     "Schedule",
@@ -26,6 +29,7 @@ __all__ = [
     "Task",
     "TaskEvent",
     "Token",
+    "WebProcess",
     "WebhookSecret",
     "WorkerProcess",
 ]

@@ -20,7 +20,7 @@ from asyncpoll.contract import Outcome
 from tasks_app.wakeup.reader import Cause
 
 _HOLD_SECONDS = (0.005, 0.05, 0.25, 1, 2.5, 5, 10, 20, 30, 60)
-_WAKE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5)
+WAKE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5)
 
 
 class Tally:
@@ -44,6 +44,11 @@ class Tally:
         return sum(self._counts)
 
     @property
+    def counts(self) -> tuple[int, ...]:
+        """How many fell between two bounds, those above the last one at the end."""
+        return tuple(self._counts)
+
+    @property
     def buckets(self) -> list[tuple[str, float]]:
         """As Prometheus has them: up to each bound, those below the lower ones included."""
         bounds = [floatToGoString(bound) for bound in (*self._bounds, float("inf"))]
@@ -57,7 +62,12 @@ class Waits(Collector):
         self.ahead_seconds: float | None = None
         """What the database's clock is ahead of this machine's, once somebody has compared them."""
         self._held: dict[tuple[str, str], Tally] = {}
-        self._wake = Tally(_WAKE_SECONDS)
+        self._wake = Tally(WAKE_SECONDS)
+
+    @property
+    def wakes(self) -> tuple[int, ...]:
+        """How many ends were told how late: counts by WAKE_SECONDS, since this process began."""
+        return self._wake.counts
 
     def note(self, facts: dict[str, Any]) -> None:
         """One was answered."""

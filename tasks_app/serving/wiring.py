@@ -50,6 +50,7 @@ def wiring_of(application: Any) -> Wiring:
 async def _start() -> None:
     # Not above: they import models, which are not loaded yet when a project's asgi.py imports us.
     from tasks_app.observers import metrics
+    from tasks_app.serving.reports import start_report
     from tasks_app.upkeep import start_upkeep
 
     refuse_exposure()
@@ -59,11 +60,14 @@ async def _start() -> None:
     start_pulse()
     # Here as well as in workers: a fleet whose executors are all outside this code base has none of those.
     await start_upkeep()
+    await start_report()
 
 
 async def _stop() -> None:
+    from tasks_app.serving.reports import stop_report
     from tasks_app.upkeep import stop_upkeep
 
     await stop_pulse()
+    await stop_report()
     await stop_upkeep()
     await stop_service()

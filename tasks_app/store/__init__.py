@@ -45,6 +45,14 @@ from tasks_app.store.measuring import (
     sum_rollups,
 )
 from tasks_app.store.mirrors import begin
+from tasks_app.store.overviews import (
+    Hour,
+    Minute,
+    Standing,
+    ends_by_hour,
+    ends_by_minute,
+    standing,
+)
 from tasks_app.store.pruning import (
     Batch,
     count_old,
@@ -109,6 +117,7 @@ from tasks_app.store.webhook_secrets import (
     find_webhook_secret,
     keep_webhook_secret,
 )
+from tasks_app.store.webs import WebFacts, report_web, retire_web
 
 __all__ = [
     "ENDINGS",
@@ -125,11 +134,13 @@ __all__ = [
     "Ended",
     "Entry",
     "Event",
+    "Hour",
     "Kept",
     "KeptSecret",
     "Lane",
     "Leased",
     "Milestone",
+    "Minute",
     "NewTask",
     "NewToken",
     "Newest",
@@ -142,11 +153,13 @@ __all__ = [
     "Share",
     "Snapshot",
     "Sought",
+    "Standing",
     "StepResult",
     "Target",
     "Tick",
     "Ticked",
     "TokenFacts",
+    "WebFacts",
     "WorkerFacts",
     "acknowledge",
     "begin",
@@ -160,6 +173,8 @@ __all__ = [
     "depose",
     "depths",
     "due_hosts",
+    "ends_by_hour",
+    "ends_by_minute",
     "enqueue",
     "enqueue_seen",
     "extend",
@@ -207,13 +222,16 @@ __all__ = [
     "read_step",
     "read_steps",
     "record_delivery",
+    "report_web",
     "rescue",
+    "retire_web",
     "revisit_deliveries",
     "revoke_token",
     "roll_up",
     "run_again",
     "running",
     "settled",
+    "standing",
     "step",
     "stop_worker",
     "sum_rollups",

@@ -15,6 +15,7 @@ from tasks_app.wakeup.bundle import Bundle
 from tasks_app.wakeup.inboxes import Filled, Inboxes, nowhere
 from tasks_app.wakeup.message import ANYWHERE, Message, hints, inbox_hints, token_hints
 from tasks_app.wakeup.offers import Offers
+from tasks_app.wakeup.onlookers import Onlookers
 from tasks_app.wakeup.reader import Cause, Reader, Rows
 from tasks_app.wakeup.topic import Topic, Waiter, Wake, Watcher
 from tasks_app.wakeup.trust import Trust, Turn
@@ -39,6 +40,7 @@ class Hub:
         self.reader = Reader(read, self.deliver)
         self.offers = Offers()
         self.inboxes = Inboxes(filled)
+        self.onlookers = Onlookers()
         self.forget_token: Callable[[str], object] = lambda token_id: None
         """Called with the id of each token that has changed."""
         self._clock = clock
@@ -123,6 +125,8 @@ class Hub:
                 self.offers.offer_all()
             else:
                 self.offers.offer(queue)
+        if message.hints or message.queues:
+            self.onlookers.note_change()
         self._turn(turn)
 
     def check_silence(self) -> None:
@@ -163,6 +167,7 @@ class Hub:
                 waiter.wake(why)
         self.offers.end_all(why)
         self.inboxes.wake_all(why)
+        self.onlookers.wake_all(why)
 
     def tidy(self) -> None:
         """Drop entries that nobody waits for and that are too old, or too many, to serve another poll."""
@@ -229,6 +234,7 @@ class Hub:
         if Turn.BEGAN in turn:
             self._trusted_from = self.reader.next_batch
             self.sweep(Cause.TRUST)
+            self.onlookers.note_change()
             emit("hub.trust_began", epoch=self.trust.epoch)
 
     def _forget(self, topic: Topic) -> None:

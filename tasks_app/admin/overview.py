@@ -1,0 +1,99 @@
+"""The overview: what waits, runs and fails now, how tasks ended over time, and who works and serves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import OperationalError, transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, URLResolver, path
+
+from tasks_app import conf
+from tasks_app.admin import live, standing
+from tasks_app.admin.readonly import ReadOnlyAdmin
+from tasks_app.hold.onlooking import look_on
+from tasks_app.models import WebProcess, WorkerProcess
+from tasks_app.store.overviews import MOST_LOOKED_AT
+
+_SHOWN_PROCESSES = 50
+# Who has missed two reports is no longer there, or can't reach the database.
+_SILENT_SECONDS = 15.0
+
+
+class OverviewAdmin(ReadOnlyAdmin):
+    """One page in the place of a list. Whoever may view tasks may see it."""
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """It shows what the tasks show."""
+        return request.user.has_perm("tasks_app.view_task")
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """It is listed for those who may see it."""
+        return self.has_view_permission(request)
+
+    def get_urls(self) -> list[URLPattern | URLResolver]:  # type: ignore[override]
+        """The page, and the poll that it is refreshed by."""
+        page = path(
+            "",
+            self.admin_site.admin_view(self.changelist_view),
+            name="tasks_app_overview_changelist",
+        )
+        poll = path("live/", self.live_view, name="changes")
+        return [page, live.held_apart("asyncpoll_overview", poll)]
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """GET: the page."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        chosen = standing.RANGES[0]
+        for each in standing.RANGES:
+            if each.key == request.GET.get("range"):
+                chosen = each
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Overview",
+            "opts": self.opts,
+            "media": self.media,
+            "ranges": standing.RANGES,
+            "chosen": chosen,
+            "most": MOST_LOOKED_AT,
+            **self._figures(chosen),
+            "workers": self._alive(WorkerProcess, conf.current().LEASE_SECONDS, stopped_at=None),
+            "webs": self._alive(WebProcess, _SILENT_SECONDS),
+        }
+        return TemplateResponse(request, "admin/tasks_app/overview/change_list.html", context)
+
+    @transaction.non_atomic_requests
+    async def live_view(self, request: HttpRequest) -> HttpResponse:
+        """GET: held until something has changed, or for a while."""
+
+        async def wait() -> dict[str, Any]:
+            mark = request.GET.get("after", "")
+            outcome, mark = await look_on(live.ACCOUNT, mark, live.hold_seconds())
+            return {"outcome": outcome, "after": mark}
+
+        return await live.answered(request, self._may_look, wait)
+
+    def _may_look(self, request: HttpRequest) -> bool:
+        return self.admin_site.has_permission(request) and self.has_view_permission(request)
+
+    def _figures(self, chosen: standing.Range) -> dict[str, Any]:
+        try:
+            return {
+                "queues": standing.kept.get(standing.queues),
+                "spans": standing.kept.get(chosen.read),
+            }
+        except OperationalError:
+            return {"is_late": True}
+
+    def _alive(self, model: Any, silent_after: float, **only: Any) -> list[Any]:
+        rows: QuerySet[Any] = model.objects.using(conf.current().DATABASE).filter(**only)
+        found = list(rows.annotate(now=Now()).order_by("-heartbeat_at")[:_SHOWN_PROCESSES])
+        for row in found:
+            row.silence = row.now - row.heartbeat_at
+            row.is_silent = row.silence.total_seconds() > silent_after
+        return found

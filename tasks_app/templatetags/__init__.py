@@ -1,0 +1,1 @@
+"""What our templates of the admin need of Python."""

@@ -1,0 +1,26 @@
+"""How values look in templates: as in the admin's lists."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django import template
+from django.utils.safestring import SafeString
+
+from tasks_app.admin import display
+
+register = template.Library()
+
+
+@register.filter
+def as_duration(length: timedelta | float | None) -> str:
+    """A length of time, given as such or in seconds."""
+    if length is None:
+        return display.NOTHING
+    return display.duration(length if isinstance(length, timedelta) else timedelta(seconds=length))
+
+
+@register.simple_tag
+def badge(word: str, tone: str) -> SafeString:
+    """A coloured word."""
+    return display.badge(word, tone)

@@ -1,0 +1,100 @@
+"""The admin in Chromium: pages that keep up by themselves, over our own server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.acceptance.processes import said
+from tests.browser.site import Site, running
+from tests.databases import created
+from tests.external_tasks import render
+
+PASSWORD = "correct horse"  # of a database that lives as long as this module
+_SCREENSHOTS = Path(__file__).resolve().parents[2] / "docs" / "screenshots"
+_SOON_MS = 20_000  # only a bound on how long a broken page is waited for
+
+
+@pytest.fixture(scope="module")
+def site(migrated_template: str) -> Iterator[Site]:
+    """One for all tests here, with somebody who may do everything."""
+    with created(os.environ["DATABASE_URL"], migrated_template) as url:
+        made = said(
+            [
+                "manage.py",
+                "createsuperuser",
+                "--noinput",
+                "--username=ann",
+                "--email=a@example.org",
+            ],
+            url,
+            DJANGO_SUPERUSER_PASSWORD=PASSWORD,
+        )
+        assert made[0] == 0, made
+        with running(url) as site:
+            yield site
+
+
+@pytest.fixture(scope="module")
+def signed_in(site: Site, browser: Browser) -> Iterator[BrowserContext]:
+    """A profile in which that somebody has signed in."""
+    with browser.new_context(viewport={"width": 1300, "height": 900}) as context:
+        page = context.new_page()
+        page.goto(f"{site.origin}/admin/")
+        page.fill("#id_username", "ann")
+        page.fill("#id_password", PASSWORD)
+        page.click("[type=submit]")
+        expect(page.locator("#user-tools")).to_be_visible()
+        page.close()
+        yield context
+
+
+@pytest.fixture
+def page(signed_in: BrowserContext) -> Iterator[Page]:
+    """A page of theirs, without a failure in it: neither of a script nor of the policy."""
+    page = signed_in.new_page()
+    failures: list[str] = []
+    page.on("pageerror", lambda error: failures.append(str(error)))
+    page.on("console", lambda said: failures.append(said.text) if said.type == "error" else None)
+    yield page
+    page.close()
+    assert failures == []
+
+
+def unreloaded(page: Page) -> bool:
+    """Is it still the document that `page.evaluate("window.first = true")` was said to?"""
+    return page.evaluate("() => window.first === true")
+
+
+def photographed(page: Page, name: str) -> None:
+    """Keep it under docs/screenshots, in light and dark, where ASYNCPOLL_SCREENSHOTS asks for it."""
+    if not os.environ.get("ASYNCPOLL_SCREENSHOTS"):
+        return
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(300)
+        page.screenshot(path=_SCREENSHOTS / f"{name}-{scheme}.png", full_page=True)
+
+
+def test_the_overview_keeps_up_without_a_reload(site: Site, page: Page) -> None:
+    """What runs, what it came to, who works and who serves."""
+    page.goto(f"{site.origin}/admin/tasks_app/overview/")
+    page.evaluate("window.first = true")
+    task, other = site.tasks(2)
+    row = page.locator("tr", has=page.get_by_role("link", name=render.name))
+    expect(row.locator("td").nth(2)).to_have_text("2", timeout=_SOON_MS)
+    task.succeed({"pages": 1})
+    expect(row.locator("td").nth(2)).to_have_text("1", timeout=_SOON_MS)
+    numbers = page.locator(".asyncpoll-numbers tbody tr").last
+    expect(numbers.locator("td").first).to_have_text("1", timeout=_SOON_MS)
+    assert page.locator("figure canvas").count() == 3
+    expect(page.get_by_text("running", exact=True)).to_be_visible(timeout=_SOON_MS)
+    expect(page.get_by_text("serving", exact=True)).to_be_visible(timeout=_SOON_MS)
+    assert unreloaded(page)
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    photographed(page, "overview")
+    other.succeed(None)

@@ -1,0 +1,179 @@
+"""The overview: what it shows, who may see it, and the poll that it keeps up by."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from tasks_app.admin import standing
+from tasks_app.hold.admission import admission
+from tasks_app.models import Task, WebProcess
+from tasks_app.serving.reports import Report
+from tasks_app.store import cancel
+from tests.integration.admin_support import failed, pending, running, succeeded
+from tests.integration.api_support import stored
+from tests.integration.test_admin_actions import staff
+from tests.support import aeventually
+
+PAGE = "admin:tasks_app_overview_changelist"
+CHANGES = "admin:asyncpoll_overview:changes"
+
+
+@pytest.fixture(autouse=True)
+def measured_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test measured is not the next one's."""
+    monkeypatch.setattr(standing, "kept", standing.Kept())
+
+
+def figures(client: Client) -> dict[tuple[str, str], tuple[int, ...]]:
+    """Waiting, due later, running and failed, by queue and type."""
+    queues = client.get(reverse(PAGE)).context["queues"]
+    return {
+        (type.queue, type.name): (type.due, type.later, type.running, type.failed)
+        for queue in queues
+        for type in queue.types
+    }
+
+
+@pytest.mark.django_db
+def test_it_says_what_waits_runs_and_fails(admin_client: Client) -> None:
+    """By queue and type."""
+    running(queue="mail", name="b")
+    failed(queue="slow")
+    succeeded()
+    pending()
+    pending(queue="mail", name="b")
+    pending(queue="mail", name="b", run_at=timezone.now() + timedelta(hours=1))
+    assert figures(admin_client) == {
+        ("default", "sample.add"): (1, 0, 0, 0),
+        ("mail", "b"): (1, 1, 1, 0),
+        ("slow", "sample.add"): (0, 0, 0, 1),
+    }
+
+
+@pytest.mark.django_db
+def test_a_failure_of_long_ago_is_no_failure_of_now(admin_client: Client) -> None:
+    """An hour is what it looks back."""
+    task_id = failed()
+    Task.objects.filter(pk=task_id).update(finished_at=timezone.now() - timedelta(hours=2))
+    assert figures(admin_client) == {}
+
+
+@pytest.mark.django_db
+def test_it_says_how_tasks_ended_by_the_minute(admin_client: Client) -> None:
+    """How many, and percentiles of how long they ran and had waited."""
+    for _ in range(3):
+        succeeded()
+    failed()
+    spans = admin_client.get(reverse(PAGE)).context["spans"]
+    assert sum(span.succeeded for span in spans) == 3
+    assert sum(span.failed for span in spans) == 1
+    assert all(0 <= each < 60 for each in (*spans[-1].ran, *spans[-1].waited))
+
+
+@pytest.mark.django_db
+def test_it_says_how_tasks_ended_by_the_hour(admin_client: Client) -> None:
+    """From rollups, within a hundredth; no percentile where there were too few tasks."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO tasks_app_rollup SELECT 'a', date_trunc('hour', now()) - interval '2 h', 3600, q, 'SUCCESS', 50, "
+            "'{100,200}', '{25,25}', '{50}', '{5}' FROM unnest('{x,y}'::text[]) AS q"
+        )
+    [span] = admin_client.get(reverse(PAGE), {"range": "day"}).context["spans"]
+    assert (span.succeeded, span.failed) == (100, 0)
+    low, high = standing.Sketch([(100, 1)]).ranked(0), standing.Sketch([(200, 1)]).ranked(0)
+    assert span.ran == [low / 1000, high / 1000, high / 1000]
+    assert span.waited[0] is not None and span.waited[1:] == [None, None]
+
+
+@pytest.mark.django_db
+def test_many_that_look_are_answered_by_one_measurement(admin_client: Client) -> None:
+    """At most one a second."""
+    admin_client.get(reverse(PAGE))
+    with CaptureQueriesContext(connection) as captured:
+        admin_client.get(reverse(PAGE))
+    assert not [each["sql"] for each in captured if "tasks_app_task" in each["sql"]]
+
+
+@pytest.mark.django_db
+def test_a_database_that_is_slow_leaves_the_page_standing(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers and web processes are shown, and the page goes on asking."""
+    monkeypatch.setattr(standing, "_MOST_MILLISECONDS", 1)
+    monkeypatch.setattr(standing, "queues", lambda: standing._hastened(slow()))
+    html = admin_client.get(reverse(PAGE)).content.decode()
+    assert "did not say in time" in html and "asyncpoll-live" in html
+
+
+def slow() -> standing.Call[None]:
+    """A statement that takes its time."""
+
+    class Sleep(standing.Call):  # type: ignore[type-arg]
+        sql = "SELECT pg_sleep(1)"
+
+    return Sleep("", {}, lambda rows: None)
+
+
+@pytest.mark.django_db
+def test_who_may_view_tasks_may_see_it() -> None:
+    """And nobody else; it is listed for them."""
+    assert staff("view_workerprocess").get(reverse(PAGE)).status_code == 403
+    viewer = staff("view_task")
+    assert viewer.get(reverse(PAGE)).status_code == 200
+    assert reverse(PAGE) in viewer.get(reverse("admin:index")).content.decode()
+    assert Client().get(reverse(PAGE)).status_code == 302
+
+
+def signed_in(is_superuser: bool = True) -> dict[str, str]:
+    """The cookie of somebody's session."""
+    user = User.objects.create_user("ann", is_staff=True, is_superuser=is_superuser)
+    client = Client()
+    client.force_login(user)
+    return {"Cookie": f"sessionid={client.cookies['sessionid'].value}"}
+
+
+@pytest.mark.django_db(transaction=True)
+class TestThePoll:
+    """Held by the machinery of the API, for those that the admin lets in."""
+
+    async def test_it_is_held_without_a_thread_until_a_task_changes(self, service, client) -> None:
+        """The answer says what to come back with."""
+        task_id = await stored(service)
+        cookie = await asyncio.to_thread(signed_in)
+        first = (await client.get(reverse(CHANGES), headers=cookie)).json()
+        assert first["outcome"] == "CHANGED"
+        poll = asyncio.create_task(
+            client.get(reverse(CHANGES), params={"after": first["after"]}, headers=cookie)
+        )
+        await aeventually(lambda: admission.held_by["overview"] == 1)
+        await service.pool.run(cancel(task_id))
+        answer = await poll
+        assert answer.json()["outcome"] == "CHANGED"
+        assert answer.headers["cache-control"] == "no-store"
+        assert admission.held == 0
+
+    async def test_nobody_else_is_let_in(self, service, client) -> None:
+        """No session, a session without the permission, a token: none of them may hold."""
+        cookie = await asyncio.to_thread(signed_in, is_superuser=False)
+        for headers in ({}, cookie, {"Cookie": "sessionid=x"}, {"Authorization": "Bearer x"}):
+            assert (await client.get(reverse(CHANGES), headers=headers)).status_code == 403
+        assert (await client.post(reverse(CHANGES))).status_code == 405
+
+    async def test_a_web_process_says_how_it_is_and_takes_its_word_back(self, service) -> None:
+        """A row while it runs."""
+        report = Report(service)
+        report.start()
+        await aeventually(WebProcess.objects.filter(pk=report.id).aexists)
+        row = await WebProcess.objects.aget()
+        assert (row.bridge, row.held, row.most_held) == ("own", 0, admission.most_held)
+        await report.stop()
+        assert not await WebProcess.objects.aexists()
