@@ -304,6 +304,8 @@ def test_without_rerunfailures_a_marked_test_is_not_tried_again_and_it_says_so(s
 SHOP = """
 import httpx
 import pytest
+from asyncpoll.client import testing as script
+from asyncpoll.client.testing import ScriptedServer
 
 def answer(request):
     if request.method == "POST":
@@ -313,13 +315,18 @@ def answer(request):
 @pytest.fixture
 def shop():
     return httpx.Client(transport=httpx.MockTransport(answer), base_url="http://shop.test")
+
+@pytest.fixture
+def server():
+    with ScriptedServer([script.answer(version=1), script.success()]) as scripted:
+        yield scripted.url
 """
 
 
-def test_the_documented_test_runs(suite, pytester):
-    """As it is written there, and is measured by the name it gives."""
+def test_the_documented_tests_run(suite, pytester):
+    """As they are written there, and measured by the name they give."""
     text = (Path(__file__).resolve().parents[2] / "docs" / "testing.md").read_text()
-    example = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[0]
+    examples = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     pytester.makeconftest(SHOP)
-    suite(example).assert_outcomes(passed=1)
+    suite("\n".join(examples)).assert_outcomes(passed=2)
     assert written(pytester)["shop.yearly_report"].samples == 1
