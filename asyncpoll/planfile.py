@@ -20,7 +20,7 @@ from typing import Any, Final
 FORMAT: Final = 1
 FIRST_POLLS: Final = 5
 _SHORTEST: Final = 0.001
-_LONGEST: Final = 1e12
+_LONGEST: Final = 1e18
 _REMEDY: Final = "make the file again with `asyncpoll plan` or `manage.py pollplan`"
 
 
