@@ -18,6 +18,18 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+_SIGNS_CERTIFICATES = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
+
 Answering = Callable[[BaseHTTPRequestHandler], None]
 
 
@@ -29,7 +41,11 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Test authority")])
         basics = x509.BasicConstraints(ca=True, path_length=0)
-        own = self._builder(self._name, self._key).add_extension(basics, critical=True)
+        own = (
+            self._builder(self._name, self._key)
+            .add_extension(basics, critical=True)
+            .add_extension(_SIGNS_CERTIFICATES, critical=True)
+        )
         self.trusted = directory / "authority.pem"
         self.trusted.write_bytes(self._signed(own))
 
@@ -54,6 +70,9 @@ class Authority:
 
     def _builder(self, subject: x509.Name, key: Any) -> x509.CertificateBuilder:
         now = datetime.now(UTC)
+        # From Python 3.13 on, certificates that do not name their keys are refused.
+        own_key = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+        issuers_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         return (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -62,6 +81,8 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - timedelta(days=1))
             .not_valid_after(now + timedelta(days=1))
+            .add_extension(own_key, critical=False)
+            .add_extension(issuers_key, critical=False)
         )
 
     def _signed(self, builder: x509.CertificateBuilder) -> bytes:
