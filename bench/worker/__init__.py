@@ -14,4 +14,6 @@ A task does nothing but count itself. Ratios compare what asyncpoll completed, w
 waiters notified, to what the others ran: they write some ends a little later, and are not charged for that.
 
     growth      the store's claim and commit of 50 tasks at a time beside ever more finished tasks, in turns, medians
+    cancels     running tasks are cancelled one by one; from before the statement to the task's own look at
+                current_task().cancelled, which it takes every millisecond
 """

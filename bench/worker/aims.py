@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.verdicts import Verdict
-from bench.worker.figures import Cost, Figures
+from bench.worker.figures import Cancels, Cost, Figures
 
 ASYNCPOLL = "asyncpoll"
 GROWTH_LIMIT = 1.2
+CANCEL_LIMIT_MS = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,9 @@ def find(all_figures: Sequence[Figures], subject: str, batch: int) -> Figures | 
     return next((f for f in all_figures if (f.subject, f.batch) == (subject, batch)), None)
 
 
-def judge(all_figures: Sequence[Figures], costs: Sequence[Cost]) -> list[Verdict]:
+def judge(
+    all_figures: Sequence[Figures], costs: Sequence[Cost], cancels: Cancels | None = None
+) -> list[Verdict]:
     """Every aim for which the run has figures."""
     rates = [
         Verdict(f"{aim.subject}'s rate", "≥", aim.limit, f"batch {figures.batch}", value)
@@ -44,7 +47,18 @@ def judge(all_figures: Sequence[Figures], costs: Sequence[Cost]) -> list[Verdict
         for figures in all_figures
         if figures.subject == aim.subject and (value := ratio(figures, all_figures)) is not None
     ]
-    return [*rates, *_judge_growth(costs)]
+    return [*rates, *_judge_growth(costs), *_judge_cancels(cancels)]
+
+
+def _judge_cancels(cancels: Cancels | None) -> list[Verdict]:
+    if cancels is None:
+        return []
+    where = f"{cancels.count:,} running tasks"
+    return [
+        Verdict(
+            "cancel seen, p99 in ms", "≤", CANCEL_LIMIT_MS, where, cancels.p99_ms, is_ratio=False
+        )
+    ]
 
 
 def _judge_growth(costs: Sequence[Cost]) -> list[Verdict]:

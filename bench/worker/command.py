@@ -10,7 +10,7 @@ from bench.database import Databases, databases
 from bench.errors import BenchError
 from bench.machine import describe
 from bench.options import add_common, names, numbers, or_none, write_json
-from bench.worker import growth
+from bench.worker import cancelling, growth
 from bench.worker.figures import Figures, median_of
 from bench.worker.report import Report
 from bench.worker.run import Run
@@ -46,6 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N,N",
         help="finished tasks beside which to claim and commit, or none (1000,100000,3000000)",
     )
+    parser.add_argument(
+        "--cancels",
+        type=or_none(numbers(most=10_000)),
+        default=[100],
+        metavar="N",
+        help="running tasks to cancel, or none (100)",
+    )
     add_common(parser)
 
 
@@ -69,7 +76,7 @@ class _Bench:
         self._databases = databases_
 
     def report(self) -> Report:
-        """Every subject with every size of batch, `--repeat` times; then growth."""
+        """Every subject with every size of batch, `--repeat` times; then growth, then cancels."""
         asked = [subject for subject in subjects() if subject.name in self._asked.queue]
         able = [subject for subject in asked if not subject.missing]
         report = Report(self._notes(asked))
@@ -81,6 +88,8 @@ class _Bench:
             report.medians += _medians(report.runs, whom, batch)
         if self._asked.growth:
             report.costs = growth.measure(self._databases, self._asked.growth, _say)
+        if self._asked.cancels:
+            report.cancels = cancelling.measure(self._databases, self._asked.cancels[0], _say)
         return report
 
     def _measure(self, subject: Subject, batch: int) -> Figures | None:

@@ -50,3 +50,16 @@ class Cost:
     def as_json(self) -> dict[str, Any]:
         """For a report."""
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Cancels:
+    """How long it took `count` running tasks to see that they were cancelled."""
+
+    count: int
+    p50_ms: float
+    p99_ms: float
+
+    def as_json(self) -> dict[str, Any]:
+        """For a report."""
+        return asdict(self)

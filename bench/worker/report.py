@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.verdicts import Verdict, table
 from bench.worker.aims import judge, ratio
-from bench.worker.figures import Cost, Figures
+from bench.worker.figures import Cancels, Cost, Figures
 
 
 @dataclass(slots=True)
@@ -18,14 +18,18 @@ class Report:
     runs: list[Figures] = field(default_factory=list)
     medians: list[Figures] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
+    cancels: Cancels | None = None
 
     def verdicts(self) -> list[Verdict]:
         """What became of the aims."""
-        return judge(self.medians, self.costs)
+        return judge(self.medians, self.costs, self.cancels)
 
     def markdown(self) -> str:
-        """Three tables and the notes that they need."""
-        parts = [self._rates(), self._growth(), table(self.verdicts()), self._notes()]
+        """The tables and the notes that they need."""
+        parts = [
+            *(self._rates(), self._growth(), self._cancels()),
+            *(table(self.verdicts()), self._notes()),
+        ]
         return "\n\n".join("\n".join(part) for part in parts if part)
 
     def as_json(self) -> dict[str, Any]:
@@ -35,6 +39,7 @@ class Report:
             "medians": [figures.as_json() for figures in self.medians],
             "runs": [figures.as_json() for figures in self.runs],
             "growth": [cost.as_json() for cost in self.costs],
+            "cancels": self.cancels and self.cancels.as_json(),
             "aims": [verdict.as_json() for verdict in self.verdicts()],
         }
 
@@ -77,6 +82,15 @@ class Report:
             times = "" if cost is self.costs[0] else f" ({value / least:.2f}×)"
             cells.append(f"{value:.1f} µs{times}")
         return f"| {' | '.join(cells)} |"
+
+    def _cancels(self) -> list[str]:
+        if self.cancels is None:
+            return []
+        return [
+            "| running tasks cancelled | seen by the task p50 / p99 |",
+            "|--:|--:|",
+            f"| {self.cancels.count:,} | {self.cancels.p50_ms:.1f} / {self.cancels.p99_ms:.1f} ms |",
+        ]
 
     def _notes(self) -> list[str]:
         return [f"- {note}" for note in self.notes]

@@ -18,7 +18,7 @@ from bench.options import names, numbers, or_none
 from bench.tally import FOLDER_VARIABLE, Total, total
 from bench.verdicts import Verdict, table
 from bench.worker.aims import ASYNCPOLL, judge, ratio
-from bench.worker.figures import Cost, Figures, median_of
+from bench.worker.figures import Cancels, Cost, Figures, median_of
 from bench.worker.report import Report
 from bench.worker.subjects import subjects
 
@@ -160,6 +160,18 @@ def test_a_queue_that_is_not_installed_is_known_to_be():
     """It is then named in the report and not measured."""
     subject = replace(subjects()[1], packages=("json", "no_such_package"))
     assert subject.missing == ["no_such_package"]
+
+
+def test_a_cancel_is_judged_by_its_slowest_hundredth():
+    """It reaches a running task within 100 ms, and the report says how fast it was."""
+    found = judge([], [], Cancels(100, 2.0, 99.0)) + judge([], [], Cancels(100, 2.0, 101.0))
+    assert [(v.where, v.is_met) for v in found] == [
+        ("100 running tasks", True),
+        ("100 running tasks", False),
+    ]
+    text = Report([], cancels=Cancels(100, 2.0, 101.0)).markdown()
+    assert "| 100 | 2.0 / 101.0 ms |" in text
+    assert "| cancel seen, p99 in ms ≤ 100 | 100 running tasks | 101 | missed |" in text
 
 
 def test_the_report_shows_rates_growth_and_aims():
