@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import httpx
 import pytest
 
 from tasks_app.store import pool
+from tasks_app.store.pool import close_loop_pool
 from tasks_app.wakeup.service import WakeupService
 from tests.integration.api_support import stored
+from tests.integration.backend_support import NAMES, Ears, configure, receiving
 from tests.integration.clients import connected
 
 
@@ -40,3 +42,20 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 async def task_id(service) -> uuid.UUID:
     """A PENDING task that no worker takes."""
     return await stored(service)
+
+
+@pytest.fixture
+async def framework_project(settings: Any) -> AsyncIterator[None]:
+    """A project of the framework's, with backends of ours."""
+    configure(settings)
+    yield
+    # What a test reads after its worker's end opens the loop's connections again.
+    await close_loop_pool()
+
+
+@pytest.fixture
+def ears() -> Iterator[Ears]:
+    """Hears both signals of a worker during the test."""
+    made = Ears()
+    with receiving(made, *NAMES):
+        yield made

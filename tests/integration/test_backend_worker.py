@@ -1,120 +1,32 @@
-"""Tasks of Django's Tasks framework through a real worker: how they run, what they are told, and what they tell."""
+"""Tasks of Django's Tasks framework through a real worker: how they run, and how they end."""
 
 from __future__ import annotations
 
-import logging
-import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 import django
 import pytest
-from django.dispatch import Signal
 from django.utils import timezone
 
 from asyncpoll.contract import Status
 from tasks_app import store
-from tasks_app.backend import TasksBackend
-from tasks_app.compat import task_backends, task_finished, task_started
 from tasks_app.errors import TasksError
 from tasks_app.store import Lane, Share, jsontext
-from tasks_app.store.pool import close_loop_pool, loop_pool
+from tasks_app.store.pool import loop_pool
 from tests import framework_tasks
+from tests.integration.backend_support import (
+    BACKEND,
+    run,
+)
 from tests.support import aeventually
 from tests.workers import ended, fetch, working
 
-pytestmark = pytest.mark.django_db(transaction=True)
-BACKEND = "tasks_app.backend.TasksBackend"
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("framework_project"),
+]
 LOGGER = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
-NAMES = {task_started: "started", task_finished: "finished"}
-
-
-@pytest.fixture(autouse=True)
-def tasks(settings):
-    """TASKS with a backend of ours, and one that tries again."""
-    settings.TASKS = {
-        "default": {"BACKEND": BACKEND, "QUEUES": ["default", "reports"]},
-        "again": {"BACKEND": BACKEND, "OPTIONS": {"max_attempts": 3}},
-        "brief": {"BACKEND": BACKEND, "OPTIONS": {"timeout": 0.3}},
-    }
-    settings.ASYNCPOLL = {**settings.ASYNCPOLL, "RETRY_BASE_SECONDS": 0.001}
-
-
-@pytest.fixture(autouse=True)
-async def pool_closed():
-    """What a test reads after its worker's end opens the loop's connections again."""
-    yield
-    await close_loop_pool()
-
-
-@dataclass(slots=True)
-class Heard:
-    """A signal as it was received: `error` is what sys.exc_info() gave, `stored` the row's status at that time."""
-
-    name: str
-    sender: type
-    result: Any
-    error: BaseException | None
-    thread: str
-    stored: str | None = None
-
-
-@dataclass(slots=True, weakref_slot=True)
-class Ears:
-    """What was heard, and the receiver that hears it."""
-
-    heard: list[Heard] = field(default_factory=list)
-
-    def __call__(self, signal: Signal, sender: type, task_result: Any, **kwargs: Any) -> None:
-        entry = Heard(
-            NAMES[signal], sender, task_result, sys.exc_info()[1], threading.current_thread().name
-        )
-        if signal is task_finished:
-            entry.stored = task_backends["default"].get_result(task_result.id).status
-        self.heard.append(entry)
-
-    def of(self, result: Any) -> list[Heard]:
-        """What was heard of one task."""
-        return [entry for entry in self.heard if entry.result.id == result.id]
-
-    def names(self, result: Any) -> list[str]:
-        """The signals of one task, in their order."""
-        return [entry.name for entry in self.of(result)]
-
-    async def finished(self, result: Any) -> Heard:
-        """The task_finished of one task, once it is heard."""
-        await aeventually(lambda: "finished" in self.names(result))
-        return self.of(result)[-1]
-
-
-@contextmanager
-def receiving(receiver: Any, *signals: Signal) -> Iterator[None]:
-    for signal in signals:
-        signal.connect(receiver)
-    yield
-    for signal in signals:
-        signal.disconnect(receiver)
-
-
-@pytest.fixture
-def ears():
-    """Hears both signals of a worker during the test."""
-    made = Ears()
-    with receiving(made, *NAMES):
-        yield made
-
-
-async def run(task, *args, **kwargs):
-    """Enqueue a task, wait for its end, and give its result as it is then."""
-    result = await task.aenqueue(*args, **kwargs)
-    await ended(UUID(result.id))
-    await result.arefresh()
-    return result
 
 
 @pytest.mark.parametrize("task", [framework_tasks.echo, framework_tasks.aecho])
@@ -287,127 +199,6 @@ async def test_a_waiting_retry_shows_why(settings):
 async def _failures(result):
     rows = await fetch("SELECT failures FROM tasks_app_task WHERE id = %s", UUID(result.id))
     return rows[0][0]
-
-
-@pytest.mark.parametrize("task", [framework_tasks.echo, framework_tasks.aecho])
-async def test_signals_tell_of_a_success(task, ears):
-    """Each once, in order, from the backend's class, the end once everybody can see it."""
-    async with working():
-        result = await run(task, 1)
-        heard = await ears.finished(result)
-    assert ears.names(result) == ["started", "finished"]
-    assert {entry.sender for entry in ears.of(result)} == {TasksBackend}
-    started = ears.of(result)[0].result
-    assert (started.status, started.attempts, started.args) == ("RUNNING", 1, [1])
-    assert started.started_at == result.started_at
-    assert (heard.result.status, heard.stored, heard.error) == ("SUCCESSFUL", "SUCCESSFUL", None)
-    assert heard.result.return_value == result.return_value
-    assert heard.result.version == result.version
-    assert heard.result.started_at <= heard.result.finished_at
-
-
-@pytest.mark.parametrize(
-    ("task", "error"),
-    [
-        (framework_tasks.fail, ValueError),
-        (framework_tasks.afail, framework_tasks.Refused.ForNow),
-    ],
-)
-async def test_receivers_of_a_failure_find_the_error_that_is_being_handled(task, error, ears):
-    """So that error monitoring works in them: the exception itself, with its own traceback."""
-    async with working():
-        result = await run(task, "broken")
-        heard = await ears.finished(result)
-    assert ears.names(result) == ["started", "finished"]
-    assert (heard.result.status, heard.stored) == ("FAILED", "FAILED")
-    assert type(heard.error) is error
-    assert str(heard.error) == "broken"
-    assert heard.result.errors == result.errors
-    frames = []
-    trace = heard.error.__traceback__
-    while trace is not None:
-        frames.append(trace.tb_frame.f_code.co_name)
-        trace = trace.tb_next
-    assert frames == [task.func.__name__]
-
-
-async def test_a_failure_is_logged_with_its_traceback(caplog):
-    """By the framework's own receivers, which log what is being handled."""
-    caplog.set_level(logging.INFO, LOGGER)
-    async with working():
-        result = await run(framework_tasks.fail, "broken")
-        await aeventually(lambda: "state=FAILED" in caplog.text)
-    lines = [record for record in caplog.records if record.name == LOGGER]
-    assert all(result.id in record.getMessage() for record in lines)
-    assert "state=RUNNING" in lines[0].getMessage()
-    assert (lines[1].levelno, lines[1].exc_info[0]) == (logging.ERROR, ValueError)
-
-
-async def test_a_success_is_logged_without_an_error(caplog):
-    """No trace of NoneType."""
-    caplog.set_level(logging.DEBUG, LOGGER)
-    async with working():
-        await run(framework_tasks.nothing)
-        await aeventually(lambda: "state=SUCCESSFUL" in caplog.text)
-    assert "NoneType" not in caplog.text
-
-
-@pytest.mark.parametrize("task", [framework_tasks.nothing, framework_tasks.aecho])
-@pytest.mark.parametrize("signal", [task_started, task_finished])
-async def test_a_receiver_that_raises_does_not_change_what_became_of_the_task(task, signal, ears):
-    """Its error is logged, and the next receiver is called."""
-
-    def broken(sender, **kwargs):
-        raise RuntimeError("a bug in a receiver")
-
-    with receiving(broken, signal):
-        async with working():
-            result = await run(task)
-            await ears.finished(result)
-    assert (result.status, result.attempts) == ("SUCCESSFUL", 1)
-
-
-@pytest.mark.parametrize("task", [framework_tasks.nothing, framework_tasks.aecho])
-async def test_coroutines_can_be_receivers(task):
-    """As Django allows."""
-    seen = []
-
-    async def receive(signal, task_result, **kwargs):
-        seen.append(NAMES[signal])
-
-    with receiving(receive, *NAMES):
-        async with working():
-            await run(task)
-            await aeventually(lambda: "finished" in seen)
-    assert seen == ["started", "finished"]
-
-
-async def test_a_slow_receiver_keeps_the_slot_of_its_task():
-    """So that the ends which are still to be told can't pile up."""
-    gate, entered = threading.Event(), threading.Event()
-
-    def slow(sender, **kwargs):
-        entered.set()
-        gate.wait(20)
-
-    with receiving(slow, task_finished):
-        async with working(concurrency=1) as worker:
-            await run(framework_tasks.nothing)
-            await aeventually(entered.is_set)
-            second = await framework_tasks.nothing.aenqueue()
-            assert (worker.held.running, worker.held.free) == (1, 0)
-            gate.set()
-            await ended(UUID(second.id))
-
-
-async def test_a_worker_that_stops_tells_of_what_it_finished(ears):
-    """The grace is for that, too."""
-    result = await framework_tasks.wait_at.aenqueue("stop")
-    async with working(grace_seconds=20.0) as worker:
-        await aeventually(lambda: worker.held.running == 1)
-        framework_tasks.gates["stop"].set()
-    framework_tasks.gates.clear()
-    assert ears.names(result) == ["started", "finished"]
 
 
 @pytest.mark.parametrize("how", ["thread", "loop"])
