@@ -40,6 +40,7 @@ _PART = re.compile(
 class Document:
     """A value as text. `size_bytes` is that of the whole, `is_cut` says that `text` is only its beginning."""
 
+    name: str
     title: str
     text: str
     size_bytes: int
@@ -63,6 +64,20 @@ def documents(task_id: UUID) -> list[Document]:
     return [] if row is None else [*_shown(row)]
 
 
+def whole(task_id: UUID, name: str) -> str | None:
+    """All of one of them, as text; None where there is none of that name."""
+    if name not in _TITLES:
+        return None
+    rows = Task.objects.using(conf.current().DATABASE).filter(pk=task_id).order_by()
+    text: str | None = rows.values_list(Cast(name, TextField()), flat=True).first()
+    return text or None
+
+
+def is_json(name: str) -> bool:
+    """Or else plain text."""
+    return name in _JSON
+
+
 def readable(text: str) -> str:
     """JSON text, indented. Takes the beginning of a text as well, and never recurses or parses numbers."""
     return "".join(_indented(text))
@@ -83,6 +98,7 @@ def _shown(row: Mapping[str, Any]) -> Iterator[Document]:
             continue
         text = head[:SHOWN_CHARACTERS]
         yield Document(
+            name=name,
             title=title,
             text=readable(text) if name in _JSON else text,
             size_bytes=row[f"{name}_size"],

@@ -21,6 +21,17 @@ SHOWN_ROWS = 1_000
 _SHOWN_CHARACTERS = 500
 # Stored size up to which a milestone's data is read at all; a thousand large ones would be a page of a gigabyte.
 _READ_BYTES = 8_192
+# What ends an attempt; a request to cancel does not.
+_ENDS = frozenset(
+    {
+        EventKind.RETRIED,
+        EventKind.RELEASED,
+        EventKind.RESCUED,
+        EventKind.SUCCEEDED,
+        EventKind.FAILED,
+        EventKind.CANCELLED,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +49,22 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Try:
+    """One attempt: who made it, and how far it came. `worker` None: nobody said."""
+
+    attempt: int
+    worker: UUID | None
+    started: str
+    ended: str
+    took: str
+
+
+@dataclass(frozen=True, slots=True)
 class History:
-    """The newest entries, newest first. `is_cut` says that there are older ones."""
+    """The newest entries, newest first, and their attempts. `is_cut` says that there are older ones."""
 
     entries: Sequence[Entry]
+    tries: Sequence[Try]
     is_cut: bool
 
 
@@ -64,18 +87,46 @@ def history(task_id: UUID) -> History:
                 When(size__lte=_READ_BYTES, then=Left(Cast("data", TextField()), _SHOWN_CHARACTERS))
             ),
             "size",
+            "worker",
         )[: SHOWN_ROWS + 1]
     )
     earlier = [row[2] for row in rows[1:]] + [None]
     entries = [_entry(row, before) for row, before in zip(rows, earlier, strict=True)]
-    return History(entries[:SHOWN_ROWS], is_cut=len(entries) > SHOWN_ROWS)
+    return History(entries[:SHOWN_ROWS], _tries(rows), is_cut=len(entries) > SHOWN_ROWS)
+
+
+def _tries(rows: Sequence[tuple[Any, ...]]) -> list[Try]:
+    """Of rows from the newest on, newest attempt first; what came before an attempt's start belongs to the one before."""
+    tries: list[Try] = []
+    latest: tuple[Any, ...] | None = None
+    for row in rows:
+        latest = latest or row
+        if row[1] == EventKind.STARTED:
+            tries.append(_try(row, latest))
+            latest = None
+    return tries
+
+
+def _try(start: tuple[Any, ...], latest: tuple[Any, ...]) -> Try:
+    is_over = latest[1] in _ENDS
+    return Try(
+        attempt=start[3],
+        worker=start[8],
+        started=instant(start[2]),
+        ended=_words(latest[1]) if is_over else "",
+        took=duration(latest[2] - start[2]) if is_over else "",
+    )
+
+
+def _words(kind: str) -> str:
+    return dict(EventKind.choices).get(kind, kind)
 
 
 def _entry(row: tuple[Any, ...], before: datetime | None) -> Entry:
-    version, kind, at, attempt, progress, message, data, size = row
+    version, kind, at, attempt, progress, message, data, size, _ = row
     return Entry(
         version=version,
-        kind=dict(EventKind.choices).get(kind, kind),
+        kind=_words(kind),
         at=instant(at),
         gap="" if before is None else duration(at - before),
         attempt=attempt,

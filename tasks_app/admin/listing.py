@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
+from tasks_app.admin import searching
 from tasks_app.admin.changelist import NewestFirst
 from tasks_app.admin.readonly import ReadOnlyAdmin
 
@@ -35,6 +36,10 @@ class LongList(ReadOnlyAdmin):
             return queryset, False
         condition = self.matching(term)
         return (queryset.none() if condition is None else queryset.filter(condition)), False
+
+    def span_of(self, request: HttpRequest, term: str) -> Q | None:
+        """Which rows an index gives newest first, of those that a filtered list is searched in; None: few, by an index."""
+        return searching.span(term)
 
     def matching(self, term: str) -> Q | None:
         """What rows match a search term; None: no row can."""

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
+from uuid import UUID
 
 from django.core.handlers.asgi import ASGIRequest
 from django.core.handlers.base import BaseHandler
@@ -20,9 +21,10 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from asyncpoll.contract import Outcome
 from tasks_app import conf
-from tasks_app.errors import StoreUnavailable, TooManyHeld
+from tasks_app.errors import StoreUnavailable, TaskGone, TaskNotFound, TooManyHeld
 from tasks_app.headers import security_headers
 from tasks_app.hold.admission import Account
+from tasks_app.hold.waiting import Wait, wait
 
 MayLook = Callable[[HttpRequest], bool]
 ACCOUNT: Final = Account("\x00admin")
@@ -46,10 +48,19 @@ def hold_seconds() -> float:
     return min(_HOLD_SECONDS, conf.current().MAX_HOLD_SECONDS)
 
 
+async def task_changed(task_id: UUID, known: int) -> dict[str, Any]:
+    """Held until a task has another version than `known`. A task that is gone is a change as well: its page says so."""
+    try:
+        answer = await wait(Wait(task_id, known, hold_seconds(), None, ACCOUNT, route="admin"))
+    except (TaskNotFound, TaskGone):
+        return {"outcome": Outcome.TERMINAL}
+    return {"outcome": answer.outcome, "after": str(answer.row.version)}
+
+
 async def answered(
-    request: HttpRequest, may_look: MayLook, wait: Callable[[], Any]
+    request: HttpRequest, may_look: MayLook, look: Callable[[], Any]
 ) -> HttpResponse:
-    """What `wait` gives, as JSON, for those who may look; without a hold where there can be none."""
+    """What `look` gives, as JSON, for those who may look; without a hold where there can be none."""
     if request.method != "GET":
         return _answer({}, 405)
     # In a thread for as long as it takes to look: a held request has neither a thread nor a connection.
@@ -59,7 +70,7 @@ async def answered(
     if not can_hold(request):
         return _answer({"outcome": Outcome.SHED})
     try:
-        return _answer(await wait())
+        return _answer(await look())
     except (TooManyHeld, StoreUnavailable):
         return _answer({}, 503)
 

@@ -36,6 +36,15 @@ def delivery_condition(term: str) -> Q | None:
     return _condition(term, _DELIVERY_FIELDS, _of_delivery)
 
 
+def span(term: str) -> Q | None:
+    """Among which rows those of `term` are looked for; None: the term names one row, or those of one task."""
+    prefix, colon, rest = term.partition(":")
+    if colon and prefix == "owner" and rest.strip():
+        return Q(owner=rest.strip())
+    names_one = prefix in ("id", "task") if colon else _exactly("id", term) is not None
+    return None if names_one else Q()
+
+
 def _condition(term: str, fields: Mapping[str, str], otherwise: Callable[[str], Q]) -> Q | None:
     prefix, colon, rest = term.partition(":")
     if colon and prefix in fields:

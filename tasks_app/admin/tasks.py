@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
+from uuid import UUID
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import Case, Q, QuerySet, When
 from django.db.models.functions import Left
-from django.http import HttpRequest, HttpResponse
+from django.forms import Media
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import path
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from asyncpoll.contract import TERMINAL, Status
-from tasks_app import catalogue, queues
-from tasks_app.admin import searching
+from tasks_app import catalogue, conf, queues
+from tasks_app.admin import live, searching
 from tasks_app.admin.actions import SteeringAdmin
 from tasks_app.admin.display import (
     NOTHING,
@@ -25,7 +30,7 @@ from tasks_app.admin.display import (
     progress_bar,
     status_badge,
 )
-from tasks_app.admin.documents import documents
+from tasks_app.admin.documents import documents, is_json, whole
 from tasks_app.admin.filters import QueueFilter, StatusFilter, TypeFilter
 from tasks_app.admin.history import SHOWN_ROWS, history
 from tasks_app.admin.listing import LongList
@@ -104,6 +109,60 @@ class TaskAdmin(LongList, SteeringAdmin):
             why=Case(When(status=Status.FAILED, then=why)),
         )
 
+    @property
+    def media(self) -> Media:
+        """With the script that keeps a task's page up to date."""
+        return super().media + Media(js=["tasks_app/live.js"])
+
+    def get_urls(self) -> list[Any]:
+        """What a task's page fetches: changes, and documents as files."""
+        poll = path("<uuid:task_id>/live/", self.live_view, name="changes")
+        download = path(
+            "<uuid:task_id>/download/<slug:name>/",
+            self.admin_site.admin_view(self.download_view),
+            name="tasks_app_task_download",
+        )
+        return [live.held_apart("asyncpoll_task", poll), download, *super().get_urls()]
+
+    @transaction.non_atomic_requests
+    async def live_view(self, request: HttpRequest, task_id: UUID) -> HttpResponse:
+        """GET: held until the task has another version than `after`, or for a while."""
+        known = request.GET.get("after", "")
+
+        async def wait() -> dict[str, Any]:
+            return await live.task_changed(task_id, int(known) if known.isdecimal() else 0)
+
+        return await live.answered(request, self._may_look, wait)
+
+    def download_view(self, request: HttpRequest, task_id: UUID, name: str) -> HttpResponse:
+        """GET: all of a document of which the page shows the beginning."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        text = whole(task_id, name)
+        if text is None:
+            raise Http404
+        kind, suffix = ("application/json", "json") if is_json(name) else ("text/plain", "txt")
+        response = HttpResponse(text, content_type=f"{kind}; charset=utf-8")
+        # Never shown by a browser: whoever submitted the task chose what is in it.
+        response.headers["Content-Disposition"] = (
+            f'attachment; filename="{task_id}-{name}.{suffix}"'
+        )
+        return response
+
+    def _processes(self, ids: set[UUID | None]) -> dict[UUID, WorkerProcess]:
+        """Those of ours that are on record."""
+        workers = WorkerProcess.objects.using(conf.current().DATABASE)
+        return workers.in_bulk([each for each in ids if each is not None])
+
+    def _may_look(self, request: HttpRequest) -> bool:
+        return self.admin_site.has_permission(request) and self.has_view_permission(request)
+
+    def span_of(self, request: HttpRequest, term: str) -> Q | None:
+        """Running tasks have an index of their own."""
+        if request.GET.get("status") == Status.RUNNING:
+            return None
+        return super().span_of(request, term)
+
     def matching(self, term: str) -> Q | None:
         """Tasks by id, type, owner, queue or worker."""
         return searching.condition(term)
@@ -119,10 +178,13 @@ class TaskAdmin(LongList, SteeringAdmin):
     ) -> HttpResponse:
         """The task page: the facts, then what the template shows below them."""
         over = obj.status in TERMINAL
+        told = history(obj.pk)
         below = {
             "title": "Task",
+            "is_over": over,
             "documents": documents(obj.pk),
-            "history": history(obj.pk),
+            "history": told,
+            "processes": self._processes({each.worker for each in told.tries}),
             "history_rows": SHOWN_ROWS,
             "can_cancel": self.has_cancel_permission(request)
             and not over

@@ -32,6 +32,10 @@ class Site:
         """That many tasks, submitted and claimed."""
         for _ in range(count):
             self.post("/tasks", task=render.name, kwargs={"pages": ["a.html"]})
+        return self.claimed(count)
+
+    def claimed(self, count: int) -> list[Execution]:
+        """That many that were submitted before."""
         claim = secrets.token_hex(8)
         claimed = self.post(f"/queues/{QUEUE}/claim", claim_id=claim, limit=count)["tasks"]
         assert len(claimed) == count

@@ -98,3 +98,37 @@ def test_the_overview_keeps_up_without_a_reload(site: Site, page: Page) -> None:
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     photographed(page, "overview")
     other.succeed(None)
+
+
+def test_a_task_goes_from_pending_to_success_without_a_reload(site: Site, page: Page) -> None:
+    """Its page follows it: status, progress, versions, result; what is opened or pressed meanwhile stays."""
+    task_id = site.post("/tasks", task=render.name, kwargs={"pages": ["a.html"]})["task_id"]
+    page.goto(f"{site.origin}/admin/tasks_app/task/{task_id}/change/")
+    page.evaluate("window.first = true")
+    state = page.locator(".field-state .readonly").first
+    expect(state).to_have_text("PENDING")
+    [task] = site.claimed(1)
+    expect(state).to_have_text("RUNNING", timeout=_SOON_MS)
+    task.report(0.5, "half of it")
+    expect(page.locator("progress")).to_have_attribute("value", "0.500", timeout=_SOON_MS)
+    expect(page.locator(".asyncpoll-message").first).to_have_text("half of it")
+    photographed(page, "task-running")
+    task.succeed({"pages": 12, "warnings": ["font missing"]})
+    expect(state).to_have_text("SUCCESS", timeout=_SOON_MS)
+    expect(page.locator("pre").first).to_contain_text('"pages": 12')
+    expect(page.get_by_role("button", name="Run again")).to_be_visible()
+    assert page.locator(".asyncpoll-history tbody tr").count() >= 5
+    assert unreloaded(page)
+    photographed(page, "task")
+
+
+def test_a_task_that_is_over_is_not_polled_for(site: Site, page: Page) -> None:
+    """Nothing will change any more."""
+    [task] = site.tasks()
+    task.succeed(None)
+    polls: list[str] = []
+    page.on("request", lambda sent: polls.append(sent.url) if "/live/" in sent.url else None)
+    page.goto(f"{site.origin}/admin/tasks_app/task/{task.id}/change/")
+    expect(page.locator("#asyncpoll-live")).to_have_attribute("data-over", "1")
+    page.wait_for_load_state("networkidle")
+    assert polls == []

