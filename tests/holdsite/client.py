@@ -104,3 +104,25 @@ async def connections(port: int, count: int) -> AsyncIterator[list[Connection]]:
     finally:
         for connection in opened:
             connection.hang_up()
+
+
+async def hammer(port: int) -> list[str]:
+    """Connect and ask again and again until the port refuses; how each try ended."""
+    endings: list[str] = []
+    while "refused" not in endings:
+        try:
+            connection = await Connection.open(port)
+        except ConnectionRefusedError:
+            endings.append("refused")
+            continue
+        except ConnectionResetError:
+            endings.append("reset while connecting")
+            continue
+        try:
+            answer = await connection.get("/plain")
+            endings.append("answered" if answer.status == 200 else f"status {answer.status}")
+        except (ConnectionError, asyncio.IncompleteReadError) as error:
+            endings.append(repr(error))
+        connection.hang_up()
+        await asyncio.sleep(0.02)
+    return endings
