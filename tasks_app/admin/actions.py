@@ -19,9 +19,9 @@ from tasks_app.models import Task
 
 
 class SteeringAdmin(ReadOnlyAdmin):
-    """A read-only admin of tasks with cancel and run again, each for users with the permission to do it."""
+    """A read-only admin of tasks with cancel, run again, requeue and delete, each for users with the permission to do it."""
 
-    actions = ("cancel_selected", "run_again_selected")
+    actions = ("cancel_selected", "run_again_selected", "requeue_selected", "remove_selected")
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:
         """May this user cancel tasks?"""
@@ -30,6 +30,14 @@ class SteeringAdmin(ReadOnlyAdmin):
     def has_run_again_permission(self, request: HttpRequest) -> bool:
         """May this user run tasks again?"""
         return request.user.has_perm("tasks_app.run_again_task")
+
+    def has_requeue_permission(self, request: HttpRequest) -> bool:
+        """May this user put running tasks back into their queue?"""
+        return request.user.has_perm("tasks_app.requeue_task")
+
+    def has_remove_permission(self, request: HttpRequest) -> bool:
+        """May this user delete tasks? By our actions: Django's own would go round the store."""
+        return request.user.has_perm("tasks_app.delete_task")
 
     @admin.action(description="Cancel selected tasks", permissions=["cancel"])
     def cancel_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
@@ -40,6 +48,16 @@ class SteeringAdmin(ReadOnlyAdmin):
     def run_again_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Enqueue a copy of each that is over."""
         self._steer_selected(request, steering.run_again)
+
+    @admin.action(description="Requeue selected running tasks", permissions=["requeue"])
+    def requeue_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Put those that run back into their queues."""
+        self._steer_selected(request, steering.requeue)
+
+    @admin.action(description="Delete selected tasks", permissions=["remove"])
+    def remove_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Delete each with its history."""
+        self._steer_selected(request, steering.delete)
 
     def get_urls(self) -> list[URLPattern]:
         """The buttons' addresses, before Django's, whose last one takes everything."""
@@ -70,7 +88,7 @@ class SteeringAdmin(ReadOnlyAdmin):
         if request.POST.get("select_across") == "1":
             self.message_user(
                 request,
-                "Nothing was done: tick the tasks one by one, a whole filter can't be selected.",
+                "Nothing was done: tick the tasks one by one, or act on all that a filter matches below the list.",
                 messages.ERROR,
             )
             return

@@ -20,6 +20,8 @@ SHOWN_CHARACTERS = 20_000
 _DEEPEST_INDENT = 40
 
 _JSON = ("result", "args", "kwargs")
+_ARGUMENTS = ("args", "kwargs")
+_NOTHING = ("[]", "{}")
 # In the order in which they are looked at: what went wrong, what came out, what went in.
 _TITLES = {
     "error_message": "Error",
@@ -94,7 +96,7 @@ def _shown(row: Mapping[str, Any]) -> Iterator[Document]:
         head: str | None = row[f"{name}_head"]
         if name == "error_message" and row["error_type"]:
             head = f"{row['error_type']}: {head}"
-        if not head:
+        if not head or (name in _ARGUMENTS and head in _NOTHING):
             continue
         text = head[:SHOWN_CHARACTERS]
         yield Document(

@@ -14,6 +14,8 @@ from tasks_app import conf
 from tasks_app.models import Task
 from tasks_app.models.task import new_task_id
 from tasks_app.store import cancel as cancel_call
+from tasks_app.store import delete as delete_call
+from tasks_app.store import requeue as requeue_call
 from tasks_app.store import run_again as run_again_call
 from tasks_app.store.announcer import announcer
 from tasks_app.store.driver import run
@@ -24,6 +26,8 @@ _NAMED_IDS = 10
 CANCELLED = "Cancelled {tasks}"
 ASKED_TO_STOP = "Asked {tasks} to stop"
 RAN_AGAIN = "Ran {tasks} again"
+REQUEUED = "Requeued {tasks}"
+DELETED = "Deleted {tasks}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,30 @@ def run_again(task_id: UUID) -> Steered:
     new_id, queue = made
     transaction.on_commit(partial(announcer.announce, queue), using=conf.current().DATABASE)
     return Steered(task_id, RAN_AGAIN, new_id=new_id)
+
+
+def requeue(task_id: UUID) -> Steered:
+    """Put a RUNNING task back into its queue; what its attempt says from now on is dropped."""
+    if run(requeue_call(task_id)) is not None:
+        return Steered(task_id, REQUEUED)
+    status, cancel_requested = _look(task_id)
+    why = (
+        "asked to stop"
+        if cancel_requested
+        else f"not running ({status})"
+        if status
+        else "not found"
+    )
+    return Steered(task_id, skipped=why)
+
+
+def delete(task_id: UUID) -> Steered:
+    """Delete a task with its history; whoever waits for it is told."""
+    return (
+        Steered(task_id, DELETED)
+        if run(delete_call([task_id]))
+        else Steered(task_id, skipped="not found")
+    )
 
 
 def steer(ids: Iterable[UUID], verb: Verb, log: Callable[[Task, str], object]) -> list[Steered]:

@@ -34,6 +34,7 @@ from tasks_app.admin.documents import documents, is_json, whole
 from tasks_app.admin.filters import QueueFilter, StatusFilter, TypeFilter
 from tasks_app.admin.history import SHOWN_ROWS, history
 from tasks_app.admin.listing import LongList
+from tasks_app.admin.orders import OrderingAdmin
 from tasks_app.errors import UnknownTask
 from tasks_app.models import Task, WorkerProcess
 from tasks_app.store.verbs import OUTSIDE_WORKER
@@ -64,7 +65,7 @@ _MESSAGE_CHARACTERS = 300
 _ERROR_CHARACTERS = 60
 
 
-class TaskAdmin(LongList, SteeringAdmin):
+class TaskAdmin(LongList, SteeringAdmin, OrderingAdmin):
     """Tasks, newest first."""
 
     list_display = ("state", "name_and_id", "age", "latest", "queue", "owner", "version")
@@ -122,7 +123,10 @@ class TaskAdmin(LongList, SteeringAdmin):
             self.admin_site.admin_view(self.download_view),
             name="tasks_app_task_download",
         )
-        return [live.held_apart("asyncpoll_task", poll), download, *super().get_urls()]
+        order = path(
+            "order/", self.admin_site.admin_view(self.order_view), name="tasks_app_task_order"
+        )
+        return [live.held_apart("asyncpoll_task", poll), download, order, *super().get_urls()]
 
     @transaction.non_atomic_requests
     async def live_view(self, request: HttpRequest, task_id: UUID) -> HttpResponse:

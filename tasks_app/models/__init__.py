@@ -5,6 +5,7 @@ from tasks_app.models.delivery import Delivery, DeliveryAttempt
 from tasks_app.models.event import TaskEvent
 from tasks_app.models.idempotency import IdempotencyKey
 from tasks_app.models.inbox import InboxEntry
+from tasks_app.models.order import Order
 from tasks_app.models.overview import Overview
 from tasks_app.models.rollup import RolledHour, Rollup
 from tasks_app.models.schedule import Schedule
@@ -21,6 +22,7 @@ __all__ = [
     "DeliveryAttempt",
     "IdempotencyKey",
     "InboxEntry",
+    "Order",
     "Overview",
     "RolledHour",
     "Rollup",

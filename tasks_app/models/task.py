@@ -86,6 +86,7 @@ class Task(models.Model):
         permissions = [
             ("cancel_task", "Can cancel tasks"),
             ("run_again_task", "Can run tasks again"),
+            ("requeue_task", "Can put running tasks back into their queue"),
         ]
         # Two, as Postgres makes ready to check them for each statement anew: fifteen took longer than the update.
         constraints = [

@@ -44,6 +44,10 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
             "%(workers old worker processes)s, %(keys old idempotency keys)s, %(deliveries old deliveries)s, "
             "%(entries inbox entries)s",
         ),
+        "order.batch_done": (
+            INFO,
+            "Bulk action %(id)s (%(verb)s): changed %(count tasks)s, skipped %(skipped)s: %(tasks names)s",
+        ),
         "inbox.filled": (DEBUG, "Told to inboxes: %(count ends)s"),
         "delivery.sent": (
             INFO,

@@ -45,6 +45,15 @@ from tasks_app.store.measuring import (
     sum_rollups,
 )
 from tasks_app.store.mirrors import begin
+from tasks_app.store.orders import (
+    MOST_COUNTED,
+    Taken,
+    count_sought,
+    place_order,
+    record_order,
+    requeue,
+    take_order,
+)
 from tasks_app.store.overviews import (
     Hour,
     Minute,
@@ -121,6 +130,7 @@ from tasks_app.store.webs import WebFacts, report_web, retire_web
 
 __all__ = [
     "ENDINGS",
+    "MOST_COUNTED",
     "OUTSIDE_WORKER",
     "Attempt",
     "Batch",
@@ -155,6 +165,7 @@ __all__ = [
     "Sought",
     "Standing",
     "StepResult",
+    "Taken",
     "Target",
     "Tick",
     "Ticked",
@@ -168,6 +179,7 @@ __all__ = [
     "clock",
     "commit",
     "count_old",
+    "count_sought",
     "declare_schedules",
     "delete",
     "depose",
@@ -206,6 +218,7 @@ __all__ = [
     "notify",
     "pause_schedule",
     "ping",
+    "place_order",
     "promise",
     "promote",
     "prune",
@@ -222,7 +235,9 @@ __all__ = [
     "read_step",
     "read_steps",
     "record_delivery",
+    "record_order",
     "report_web",
+    "requeue",
     "rescue",
     "retire_web",
     "revisit_deliveries",
@@ -236,6 +251,7 @@ __all__ = [
     "stop_worker",
     "sum_rollups",
     "take_deliveries",
+    "take_order",
     "tick",
     "touch_tokens",
 ]

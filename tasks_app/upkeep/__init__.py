@@ -1,5 +1,5 @@
 """Looks after the table: gives expired leases to others, lets due tasks in, ticks schedules, deletes what is old, rolls
-durations up, tells ends to inboxes and webhooks.
+durations up, tells ends to inboxes and webhooks, does what was asked for all tasks that a filter matches.
 
 Safe in any number of processes. Each kind of work is done by one of them at a time: its statement tries an advisory
 lock that ends with its transaction, so that it works through a pooler and a frozen process can't keep it; who does not
@@ -7,6 +7,7 @@ get it tries again at the next period.
 """
 
 from tasks_app.upkeep.deliveries import Deliveries
+from tasks_app.upkeep.orders import Orders
 from tasks_app.upkeep.promotion import Promotion
 from tasks_app.upkeep.pruning import Pruned, Pruning, prune_now, pruning
 from tasks_app.upkeep.rescue import Rescue
@@ -16,6 +17,7 @@ from tasks_app.upkeep.upkeep import Upkeep, start_upkeep, stop_upkeep
 
 __all__ = [
     "Deliveries",
+    "Orders",
     "Promotion",
     "Pruned",
     "Pruning",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from tasks_app.store.pool import Pool, loop_pool
 from tasks_app.upkeep.deliveries import Deliveries
+from tasks_app.upkeep.orders import Orders
 from tasks_app.upkeep.promotion import Promotion
 from tasks_app.upkeep.pruning import Pruning
 from tasks_app.upkeep.rescue import Rescue
@@ -28,6 +29,7 @@ class Upkeep:
             Schedules(pool),
             Pruning(pool),
             Rollups(pool),
+            Orders(pool),
             self._deliveries,
         )
 
