@@ -15,6 +15,9 @@ from tests.acceptance.squares import SETTINGS, Squares
 from tests.acceptance.workers import LEASES, Queue, runworker
 from tests.support import eventually
 
+# The end of each attempt's function is a line as well.
+TALKATIVE = {**SETTINGS, "ASYNCPOLL_LOG_LEVEL": "DEBUG"}
+
 
 @pytest.fixture
 def squares(database_url: str) -> Squares:
@@ -61,7 +64,7 @@ def test_a_worker_killed_half_way_through_the_commit_of_a_batch_loses_none_of_it
 ):
     """Each of its tasks is committed whole or not at all, and those that are not are run again."""
     gate = tmp_path / "gate"
-    with runworker(squares.queue, "--concurrency", "40", log=log, **SETTINGS) as worker:
+    with runworker(squares.queue, "--concurrency", "40", log=log, **TALKATIVE) as worker:
         tasks = squares.enqueue(fault_tasks.square_at, 40, str(gate))
         squares.until_begun(40)
         with psycopg.connect(squares.queue.url) as somebody:
@@ -81,7 +84,7 @@ def test_a_worker_killed_half_way_through_the_commit_of_a_batch_loses_none_of_it
 def test_a_commit_that_outlives_its_worker_either_counts_or_is_run_again(squares, tmp_path, log):
     """It waits for somebody's lock while its worker is killed, and may go on afterwards."""
     gate = tmp_path / "gate"
-    with runworker(squares.queue, log=log, **SETTINGS) as worker:
+    with runworker(squares.queue, log=log, **TALKATIVE) as worker:
         (task,) = squares.enqueue(fault_tasks.square_at, 1, str(gate))
         squares.until_begun(1)
         with psycopg.connect(squares.queue.url) as somebody:
