@@ -18,13 +18,13 @@ _MARKER = (
     "async_task(task): waits for a task that runs elsewhere. `task` is the name it is measured under, by default "
     "the test's own. Tried once more when it fails; select with -m async_task, leave out with -m 'not async_task'."
 )
-_PLAN = "polling file to time waits by, and to write the next run's plan to; relative to the root directory"
+_PLAN = "polling file to time waits by, and to write the next run's plan to; relative to the root directory (empty: none)"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--asyncpoll-plan`, and what a project may set in its ini file."""
     parser.getgroup("asyncpoll").addoption("--asyncpoll-plan", metavar="FILE", help=_PLAN)
-    parser.addini("asyncpoll_plan", f"{_PLAN} (empty: none)", default="asyncpoll-plan.json")
+    parser.addini("asyncpoll_plan", _PLAN, default="asyncpoll-plan.json")
     parser.addini(
         "asyncpoll_rerun_delay",
         "seconds before a marked test that failed is tried once more",

@@ -48,7 +48,7 @@ class Recorder:
         if self._not_tried_again:
             self._says.append(
                 f"{self._not_tried_again} failed without another try, as pytest-rerunfailures is not installed: "
-                "pip install 'asyncpoll[pytest]'"
+                "pip install pytest-rerunfailures"
             )
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:

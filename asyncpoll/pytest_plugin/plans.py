@@ -18,7 +18,8 @@ _FILE = pytest.StashKey["PlanFile"]()
 
 def path(config: pytest.Config) -> Path | None:
     """Where the file is, whether it exists or not; None if the project wants none."""
-    name = config.getoption("asyncpoll_plan") or config.getini("asyncpoll_plan")
+    asked = config.getoption("asyncpoll_plan")
+    name = config.getini("asyncpoll_plan") if asked is None else asked
     return config.rootpath / name if name else None
 
 

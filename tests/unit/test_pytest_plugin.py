@@ -260,11 +260,14 @@ def test_a_plan_that_is_none_fails_the_tests_that_need_it_and_stays(suite, pytes
     assert (pytester.path / PLAN).read_text() == "{}"
 
 
-def test_a_project_may_want_no_plan(suite, pytester):
+@pytest.mark.parametrize(
+    ("options", "ini"),
+    [((), "asyncpoll_plan ="), (("--asyncpoll-plan=",), "")],
+    ids=["project", "run"],
+)
+def test_a_project_or_a_run_may_want_no_plan(suite, pytester, options, ini):
     """And waits all the same."""
-    suite(WAITING, "-k", "test_other", ini="asyncpoll_plan =").assert_outcomes(
-        passed=1, deselected=22
-    )
+    suite(WAITING, "-k", "test_other", *options, ini=ini).assert_outcomes(passed=1, deselected=22)
     assert not (pytester.path / PLAN).exists()
 
 
@@ -329,4 +332,7 @@ def test_the_documented_tests_run(suite, pytester):
     examples = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     pytester.makeconftest(SHOP)
     suite("\n".join(examples)).assert_outcomes(passed=2)
-    assert written(pytester)["shop.yearly_report"].samples == 1
+    assert {name: plan.samples for name, plan in written(pytester).items()} == {
+        "shop.yearly_report": 1,
+        "demo.dependency_report": 1,
+    }
