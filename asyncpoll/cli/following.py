@@ -14,6 +14,8 @@ from asyncpoll.cli.parsing import seconds
 from asyncpoll.cli.screens import screen
 from asyncpoll.client import Answer, Client, PollLifetimeExceeded, Unreachable
 
+_NO_ANSWER = "No answer has come; look whether the server is well, and whether --url or ASYNCPOLL_URL names it."
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What a command that waits can be told."""
@@ -57,7 +59,7 @@ def going_on(command: Callable[[], str]) -> Iterator[None]:
         )
         raise
     except PollLifetimeExceeded as error:
-        goes_on = error.for_user if error.answer is not None else "No answer has come."
+        goes_on = error.for_user if error.answer is not None else _NO_ANSWER
         raise GaveUp(
             f"Gave up {error.reason}. {goes_on} See it again with: asyncpoll {command()}"
         ) from error

@@ -25,7 +25,7 @@ from asyncpoll.client import (
 _ASKING = {"submit": submit, "wait": wait, "watch": watch, "cancel": cancel, "inbox": inbox}
 _EPILOG = (
     "exit codes: 0 done, 1 the task failed or was cancelled, 2 gave up (the task goes on), 3 usage, 130 interrupted "
-    "(the task goes on). pip install 'asyncpoll[cli]' for a live progress bar on terminals."
+    "(the task goes on). With rich installed, terminals get a live progress bar."
 )
 
 

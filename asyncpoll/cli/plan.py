@@ -71,7 +71,9 @@ def deliver(asked: Namespace, made: Report, say: Callable[[str], object]) -> Non
 
 def _read_files(asked: Namespace, found: Measured) -> None:
     if not asked.files:
-        raise Unclear("Name a FILE with measurements, or - for stdin.")
+        raise Unclear(
+            "Name a FILE with measurements, or - for stdin; a decision needs none with --p95 SECONDS."
+        )
     wanted = columns(asked)
     for name in asked.files:
         if name == "-":

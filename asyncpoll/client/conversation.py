@@ -267,7 +267,10 @@ class Conversation:
         question = self._question
         if not question.waits:
             last = self.attempts[-1].error if self.attempts else "nothing was sent"
-            return Unreachable(f"{self._what()} did not succeed {reason}: {last}")
+            return Unreachable(
+                f"{self._what()} did not succeed {reason}: {last}; look whether the server is well and "
+                "has this address, and ask again."
+            )
         return PollLifetimeExceeded(
             next(iter(question.unfinished), question.about),
             question.last,

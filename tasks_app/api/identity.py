@@ -130,7 +130,7 @@ def require(identity: Identity, scope: str) -> None:
                 Problem.FORBIDDEN,
                 403,
                 f"This needs the scope {scope[:_SHOWN_CHARACTERS]!r}; these credentials have "
-                f"{', '.join(sorted(identity.scopes)) or 'none'}.",
+                f"{', '.join(sorted(identity.scopes)) or 'none'}. Use credentials that have it.",
             )
         )
 

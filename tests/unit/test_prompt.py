@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -220,5 +222,14 @@ def test_of_a_task_that_was_never_seen_nothing_is_promised(capsys, monkeypatch):
     assert code == Exit.GAVE_UP
     assert said.startswith("No answer to try 1: ConnectError: [Errno 111] Connection refused\n")
     assert said.endswith(
-        f"asyncpoll wait: Gave up after 2 s. No answer has come. See it again with: asyncpoll wait {TASK}\n"
+        "asyncpoll wait: Gave up after 2 s. No answer has come; look whether the server is well, and whether --url or "
+        f"ASYNCPOLL_URL names it. See it again with: asyncpoll wait {TASK}\n"
     )
+
+
+def test_without_httpx_it_says_what_to_install():
+    """As after installing only what the server needs."""
+    without = "import runpy, sys; sys.modules['httpx'] = None; runpy.run_module('asyncpoll', run_name='__main__')"
+    ended = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True)
+    assert ended.returncode == Exit.USAGE
+    assert ended.stderr == "asyncpoll: httpx is missing; pip install . in the checkout brings it.\n"

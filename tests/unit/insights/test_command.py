@@ -122,7 +122,10 @@ def test_a_decision_and_its_cost_need_no_measurements(capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "Name a FILE with measurements, or - for stdin."),
+        (
+            [],
+            "Name a FILE with measurements, or - for stdin; a decision needs none with --p95 SECONDS.",
+        ),
         (["nowhere.log"], "No such file or directory: 'nowhere.log'"),
         (["--people", "3"], "without --saved-minutes, --runs-per-day, --working-days, --cost-days"),
         (["--p95", "3"], "--p95 is for a decision, which needs --async-share"),
