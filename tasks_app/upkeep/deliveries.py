@@ -60,7 +60,7 @@ class Deliveries(Loop):
         if hosts.pop(INBOXES, 1.0) <= 0:
             is_behind |= await self._fill()
         if conf.current().WEBHOOKS:
-            await self._take(self._room(hosts))
+            is_behind |= await self._take(self._room(hosts))
         ahead = [seconds for seconds in hosts.values() if seconds > 0]
         return 0.0 if is_behind else min([_EVERY_SECONDS, *ahead])
 
@@ -79,24 +79,32 @@ class Deliveries(Loop):
         return looked == _BATCH
 
     def _room(self, hosts: Mapping[str, float]) -> dict[str, int]:
-        """How many to take of which host, in no order that would favour one."""
-        most = conf.current().WEBHOOK_CONCURRENCY
-        most_each, free = max(1, most // _HOST_SHARE), most - len(self._flights)
+        """How many to take of which host: one of each, in no order that would favour one, then another of each."""
+        most, most_each = _limits()
+        free = most - len(self._flights)
         due = [host for host, seconds in hosts.items() if seconds <= 0]
-        room: dict[str, int] = {}
-        for host in random.sample(due, len(due)):
-            room[host] = min(free, most_each - self._flying[host])
-            free -= max(0, room[host])
-        return {host: most for host, most in room.items() if most > 0}
+        room: Counter[str] = Counter()
+        for _ in range(most_each):
+            for host in random.sample(due, len(due)):
+                if room.total() < free and room[host] + self._flying[host] < most_each:
+                    room[host] += 1
+        return dict(room)
 
-    async def _take(self, room: Mapping[str, int]) -> None:
+    async def _take(self, room: Mapping[str, int]) -> bool:
+        """Take so many and send them. True where there may be more of a host that has places left."""
         if not room:
-            return
+            return False
+        taken: Counter[str] = Counter()
         for due in await self._pool.run(take_deliveries(room, _LEASE_SECONDS)):
+            taken[due.host] += 1
             flight = asyncio.create_task(self._deliver(due), name="asyncpoll:webhook")
             self._flying[due.host] += 1
             self._flights.add(flight)
             flight.add_done_callback(partial(self._landed, due.host))
+        most, most_each = _limits()
+        return len(self._flights) < most and any(
+            count == room[host] and self._flying[host] < most_each for host, count in taken.items()
+        )
 
     def _landed(self, host: str, flight: asyncio.Task[None]) -> None:
         self._flights.discard(flight)
@@ -117,6 +125,12 @@ class Deliveries(Loop):
         with suppress(StoreUnavailable):
             await self._pool.run(record_delivery(due, attempt, pause))
         _tell(due, attempt, pause)
+
+
+def _limits() -> tuple[int, int]:
+    """Webhooks at once, and of one host."""
+    most = conf.current().WEBHOOK_CONCURRENCY
+    return most, max(1, most // _HOST_SHARE)
 
 
 def _tell(due: Due, attempt: Attempt, pause: float | None) -> None:
