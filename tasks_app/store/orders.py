@@ -8,6 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from asyncpoll.contract import Status
+from tasks_app import conf
 from tasks_app.store.call import Call
 from tasks_app.store.listing import Sought
 from tasks_app.store.rows import Committed, committed
@@ -66,7 +67,11 @@ def record_order(
 
 def requeue(task_id: UUID) -> Call[Committed | None]:
     """Put a RUNNING task back into its queue. None: it does not run, or was asked to stop."""
-    return Call("requeue", {"id": task_id}, lambda rows: next(iter(committed(rows)), None))
+    return Call(
+        "requeue",
+        {"id": task_id, "limited": conf.current().limits_running},
+        lambda rows: next(iter(committed(rows)), None),
+    )
 
 
 def _filter(sought: Sought) -> dict[str, Any]:

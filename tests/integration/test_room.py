@@ -111,7 +111,14 @@ async def given_back(_: UUID) -> AsyncIterator[None]:
     await run(store.give_back(STRANGER, []))
 
 
-@pytest.mark.parametrize("way", [rescued, reported, deleted, quarantined, given_back])
+async def requeued(task_id: UUID) -> AsyncIterator[None]:
+    """Somebody puts it back into its queue, by hand."""
+    await claim()
+    yield
+    await run(store.requeue(task_id))
+
+
+@pytest.mark.parametrize("way", [rescued, reported, deleted, quarantined, given_back, requeued])
 async def test_a_task_that_no_longer_runs_makes_room_that_other_queues_hear_of(
     way: Callable[[UUID], AsyncIterator[None]],
 ) -> None:

@@ -23,5 +23,9 @@ told AS MATERIALIZED (
     SELECT pg_notify('asyncpoll_changed', replace(id::text, '-', '') || ':' || version),
         pg_notify('asyncpoll_work', 'queue:' || queue)
     FROM released
+),
+-- Where limits hold tasks back, one that no longer runs has made room for another.
+offered AS MATERIALIZED (
+    SELECT pg_notify('asyncpoll_work', 'room:') WHERE %(limited)s AND EXISTS (SELECT FROM released)
 )
-SELECT id, 'PENDING', version, (SELECT count(*) FROM told) FROM released
+SELECT id, 'PENDING', version, (SELECT count(*) FROM told) + (SELECT count(*) FROM offered) FROM released
