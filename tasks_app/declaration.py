@@ -66,6 +66,7 @@ class Task(Generic[P, R]):
     backoff: Backoff | None = None
     timeout: float | None = None
     expose: bool = False
+    sensitive: tuple[str, ...] = ()
     owner: str = ""
     run_at: datetime | None = None
 
@@ -228,8 +229,25 @@ def _broken_rules(task: Task[Any, Any]) -> list[tuple[bool, str]]:
             task.timeout is not None and not are_seconds(task.timeout),
             f"timeout is {task.timeout}; it {SECONDS_RULE}.",
         ),
+        *(
+            (
+                not _is_parameter(task.func, name),
+                f"sensitive has {name!r}; it lists parameters of the function, for example ('password',).",
+            )
+            for name in task.sensitive
+        ),
         (
             task.run_at is not None and task.run_at.tzinfo is None,
             f"run_at is {task.run_at}; it needs a time zone, for example django.utils.timezone.now().",
         ),
     ]
+
+
+def _is_parameter(func: Callable[..., Any], name: object) -> bool:
+    """Can an argument be given by that name? Not the names of *args and **kwargs, which stand for several."""
+    parameters = inspect.signature(func).parameters.values()
+    kinds = {each.name: each.kind for each in parameters}
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    if name in kinds:
+        return kinds[name] not in several
+    return isinstance(name, str) and inspect.Parameter.VAR_KEYWORD in kinds.values()

@@ -68,6 +68,7 @@ def external_task(
     backoff: Backoff | None = None,
     timeout: float | None = None,
     expose: bool = False,
+    sensitive: Sequence[str] = (),
 ) -> ExternalTask:
     """Declare a task that executors outside this code base claim from `queue` and report on, over HTTP.
 
@@ -83,6 +84,7 @@ def external_task(
         backoff=backoff,
         timeout=timeout,
         expose=expose,
+        sensitive=tuple(sensitive),
         validator=None if schema is None else make_validator(name, schema),
     )
     catalogue.register(declared)

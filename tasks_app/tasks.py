@@ -51,6 +51,7 @@ def task(
     backoff: Backoff | None = None,
     timeout: float | None = None,
     expose: bool = False,
+    sensitive: Sequence[str] = (),
 ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
 
 
@@ -64,7 +65,7 @@ def task(
     `max_attempts` have failed; any other error ends the task at once. `raise Retry(after=seconds)`, a time-out and a
     worker that died are always followed by another attempt, within `max_attempts`.
 
-    `name` defaults to module and function. Raises InvalidTask.
+    `sensitive` names parameters whose values the admin shows to nobody. `name` defaults to module and function. Raises InvalidTask.
     """
 
     def declare(function: Callable[..., Any]) -> Task[..., Any]:

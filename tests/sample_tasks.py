@@ -52,6 +52,11 @@ async def aadd(a: int, b: int = 1) -> int:
     return a + b
 
 
+@task(name="sample.sign_in", sensitive=("password", 'o"dd'), expose=True)
+def sign_in(user: str, password: str, **others: Any) -> None:
+    """Has what nobody shall see."""
+
+
 @task(name="sample.span")
 def span() -> str:
     """The id of the OpenTelemetry span that is current."""

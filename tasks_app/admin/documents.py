@@ -12,6 +12,7 @@ from django.db.models import Func, IntegerField, TextField
 from django.db.models.functions import Cast, Left
 
 from tasks_app import conf
+from tasks_app.admin.redacting import Sensitive, sensitive
 from tasks_app.models import Task
 
 # About 400 lines: what somebody reads on a page. More belongs into a file.
@@ -58,9 +59,10 @@ class Document:
         )
 
 
-def documents(task_id: UUID) -> list[Document]:
-    """What was given to the task and what came of it; empty if the task is gone."""
-    columns = {column: value for name in _TITLES for column, value in _columns(name)}
+def documents(task_id: UUID, task_name: str) -> list[Document]:
+    """What was given to the task of that type and what came of it; empty if the task is gone."""
+    secret = sensitive(task_name)
+    columns = {column: value for name in _TITLES for column, value in _columns(name, secret)}
     rows = Task.objects.using(conf.current().DATABASE).filter(pk=task_id).order_by()
     row: Mapping[str, Any] | None = rows.values("error_type", **columns).first()
     return [] if row is None else [*_shown(row)]
@@ -71,7 +73,11 @@ def whole(task_id: UUID, name: str) -> str | None:
     if name not in _TITLES:
         return None
     rows = Task.objects.using(conf.current().DATABASE).filter(pk=task_id).order_by()
-    text: str | None = rows.values_list(Cast(name, TextField()), flat=True).first()
+    task_name = rows.values_list("name", flat=True).first()
+    if task_name is None:
+        return None
+    as_text = Cast(sensitive(task_name).expression(name), TextField())
+    text: str | None = rows.values_list(as_text, flat=True).first()
     return text or None
 
 
@@ -85,8 +91,8 @@ def readable(text: str) -> str:
     return "".join(_indented(text))
 
 
-def _columns(name: str) -> Iterator[tuple[str, Any]]:
-    as_text = Cast(name, TextField())
+def _columns(name: str, secret: Sensitive) -> Iterator[tuple[str, Any]]:
+    as_text = Cast(secret.expression(name), TextField())
     yield f"{name}_head", Left(as_text, SHOWN_CHARACTERS + 1)
     yield f"{name}_size", Func(as_text, function="octet_length", output_field=IntegerField())
 

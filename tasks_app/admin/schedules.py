@@ -24,6 +24,7 @@ from django.utils.safestring import SafeString
 from tasks_app.admin import scheduling
 from tasks_app.admin.display import NOTHING, badge, moment
 from tasks_app.admin.readonly import ReadOnlyAdmin
+from tasks_app.admin.redacting import sensitive
 from tasks_app.cron import next_tick
 from tasks_app.errors import InvalidSchedule
 from tasks_app.models import Schedule, Task
@@ -199,5 +200,6 @@ class ScheduleAdmin(ReadOnlyAdmin):
     @admin.display(description="arguments")
     def arguments(self, schedule: SeenSchedule) -> str:
         """Positional ones, then keywords."""
-        text = f"{json.dumps(schedule.args)} {json.dumps(schedule.kwargs)}"
+        args, kwargs = sensitive(schedule.task).hide(schedule.args, schedule.kwargs)
+        text = f"{json.dumps(args)} {json.dumps(kwargs)}"
         return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

@@ -186,7 +186,7 @@ class TaskAdmin(LongList, SteeringAdmin, OrderingAdmin):
         below = {
             "title": "Task",
             "is_over": over,
-            "documents": documents(obj.pk),
+            "documents": documents(obj.pk, obj.name),
             "history": told,
             "processes": self._processes({each.worker for each in told.tries}),
             "history_rows": SHOWN_ROWS,

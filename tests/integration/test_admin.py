@@ -358,3 +358,21 @@ def test_attempts_say_who_made_them_and_how_they_ended(admin_client: Client) -> 
         (2, WORKER.id, ""),
         (1, WORKER.id, "Retry scheduled"),
     ]
+
+
+def test_sensitive_arguments_are_shown_to_nobody(admin_client: Client) -> None:
+    """Neither given by name nor by position, on the page or in a file; the rest is as it was, and so is the row."""
+    secret = "hunter2"
+    kwargs = f'{{"password": "{secret}", "o\\"dd": ["{secret}"], "b": "password"}}'
+    ids = [
+        pending(name="sample.sign_in", args='["ann"]', kwargs=kwargs),
+        pending(name="sample.sign_in", args=f'["ann", "{secret}"]'),
+    ]
+    for task_id in ids:
+        html = text_of(admin_client, page(task_id))
+        assert secret not in html and "[hidden]" in html and "ann" in html
+        for name in ("args", "kwargs"):
+            address = reverse("admin:tasks_app_task_download", args=[task_id, name])
+            assert secret not in admin_client.get(address).content.decode()
+    assert "&quot;b&quot;: &quot;password&quot;" in text_of(admin_client, page(ids[0]))
+    assert Task.objects.get(pk=ids[0]).kwargs["password"] == secret

@@ -90,6 +90,15 @@ def test_the_page_shows_the_next_ticks_and_what_is_enqueued(admin_client: Client
     assert "is unknown" in admin_client.get(page(broken)).content.decode()
 
 
+def test_sensitive_arguments_of_a_schedule_are_shown_to_nobody(admin_client: Client) -> None:
+    """By name or by position."""
+    schedule = declared(
+        task="sample.sign_in", args=["ann", "hunter2"], kwargs={"password": "hunter2"}
+    )
+    text = admin_client.get(page(schedule)).content.decode()
+    assert "hunter2" not in text and "ann" in text and "[hidden]" in text
+
+
 def test_pause_and_resume_say_what_they_did_and_what_they_skipped(admin_client: Client) -> None:
     """The log has those that were changed."""
     a, b = declared("a"), declared("b", paused=True)

@@ -61,6 +61,7 @@ def test_a_task_that_declares_no_time_limit_has_one(settings):
         ({"queue": ""}, "queue is empty"),
         ({"queue": "x" * 201}, "queue has 201 characters"),
         ({"name": "a\x00"}, "can't contain NUL"),
+        ({"sensitive": ("secret",)}, "sensitive has 'secret'; it lists parameters"),
     ],
 )
 def test_a_declaration_that_breaks_a_rule_is_refused(options, words):
