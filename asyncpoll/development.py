@@ -215,6 +215,43 @@ async def _is_ready(options: Options) -> bool:
 
 def screen(options: Options, password: str | None) -> str:
     """What to show once everything is ready."""
+    then = _first_steps(options) if _is_private(options) else _NEEDS_TOKENS
+    return "\n".join([*_places(options, password), *then])
+
+
+def _places(options: Options, password: str | None) -> list[str]:
+    return [
+        "",
+        "asyncpoll is up. Ctrl-C stops it.",
+        "",
+        f"  Address  {options.origin}/",
+        f"  Admin    {options.origin}/admin/   ({_who_may(password)})",
+        f"  API      {options.origin}/api/v1/docs",
+        *([f"  Demo     {options.origin}/demo"] if _is_private(options) else []),
+        f"  Data     {options.data_dir}",
+        "",
+    ]
+
+
+def _who_may(password: str | None) -> str:
+    if password:
+        return f"user admin, password {password}"
+    return (
+        "user admin, with the password it had before; manage.py changepassword admin sets another"
+    )
+
+
+_NEEDS_TOKENS = (
+    "Other machines can reach it, so anonymous use is off: requests need a token, which this makes:",
+    "",
+    "  manage.py createtoken --owner me",
+    "",
+    "Names other than the above need DJANGO_ALLOWED_HOSTS.",
+    "",
+)
+
+
+def _first_steps(options: Options) -> list[str]:
     tasks = f"{options.origin}/api/v1/tasks"
     submit = (
         f"curl -s -X POST {tasks} -H 'Content-Type: application/json' "
@@ -222,36 +259,7 @@ def screen(options: Options, password: str | None) -> str:
     )
     # Whatever else was answered is shown as it is.
     pick_id = """python3 -c 'import sys, json; a = sys.stdin.read(); print(json.loads(a).get("task_id") or sys.exit(a))'"""
-    admin = (
-        f"user admin, password {password}"
-        if password
-        else "user admin, with the password it had before; manage.py changepassword admin sets another"
-    )
-    facts = [
-        "",
-        "asyncpoll is up. Ctrl-C stops it.",
-        "",
-        f"  Address  {options.origin}/",
-        f"  Admin    {options.origin}/admin/   ({admin})",
-        f"  API      {options.origin}/api/v1/docs",
-        *([f"  Demo     {options.origin}/demo"] if _is_private(options) else []),
-        f"  Data     {options.data_dir}",
-        "",
-    ]
-    if not _is_private(options):
-        return "\n".join(
-            [
-                *facts,
-                "Other machines can reach it, so anonymous use is off: requests need a token, which this makes:",
-                "",
-                "  manage.py createtoken --owner me",
-                "",
-                "Names other than the above need DJANGO_ALLOWED_HOSTS.",
-                "",
-            ]
-        )
-    lines = [
-        *facts,
+    return [
         "Submit a real task, then wait for its next change, then for its end (without the limit it reports on everything",
         "that is installed):",
         "",
@@ -260,7 +268,6 @@ def screen(options: Options, password: str | None) -> str:
         f'  curl -sw "\\n" "{tasks}/$TASK/status?wait=true&timeout=25"',
         "",
     ]
-    return "\n".join(lines)
 
 
 def _on_stop_signals(handler: Callable[..., object] | signal.Handlers) -> None:
