@@ -443,7 +443,7 @@ def test_a_longer_hold_that_was_answered_refutes_a_cut():
     talk = Talk(host=host).answer(1).fail(seconds=10).rolled_over(seconds=0.01)
     talk.rolled_over(seconds=24).fail(seconds=10)
     assert host.hold_ceiling is None
-    once = Once(Request("get", "GET", "tasks/t"), "t")
+    host, once = Host(), Once(Request("get", "GET", "tasks/t"), "t")
     Talk(once, host=host, policy=PollPolicy(call_seconds=99)).fail(seconds=5).fail(seconds=5)
     assert host.hold_ceiling is None
 
