@@ -33,6 +33,7 @@ from tasks_app.traces import carried
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_CHANGEABLE = ("owner", "queue", "priority", "run_at", "max_attempts", "timeout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +119,10 @@ class Task(Generic[P, R]):
 
         Raises InvalidTask for anything else, or for a value that breaks a rule.
         """
-        unknown = changes.keys() - {
-            "owner",
-            "queue",
-            "priority",
-            "run_at",
-            "max_attempts",
-            "timeout",
-        }
-        if unknown:
+        if unknown := changes.keys() - set(_CHANGEABLE):
             raise InvalidTask(
-                f"Task {self.name!r}: using() can't change {', '.join(sorted(unknown))}."
+                f"Task {self.name!r}: using() can't change {', '.join(sorted(unknown))}; "
+                f"it changes {', '.join(_CHANGEABLE)}."
             )
         return replace(self, **changes)
 

@@ -24,6 +24,7 @@ from tasks_app.insights.options import (
 from tasks_app.insights.reading import Refused, read_into
 from tasks_app.insights.report import Report
 
+_MOST_SHOWN = 20
 _ABOUT = (
     "Turns measured durations into percentiles and polling parameters for each type of task, says whether to poll at all, "
     "and whether it pays. Reads logs of ASYNC_TASK_DONE lines, JSON lines, and CSV with named columns."
@@ -55,7 +56,18 @@ def from_files(asked: Namespace) -> Report:
     if is_about_measurements(asked):
         _read_files(asked, found)
     made = report(asked, found.by_task, datetime.now(UTC))
-    return replace(made, remarks=found.remarks())
+    return replace(made, remarks=(*found.remarks(), *_unheard(asked, found)))
+
+
+def _unheard(asked: Namespace, found: Measured) -> tuple[str, ...]:
+    """Types that were asked for and nowhere measured, and what may have been meant."""
+    if not found.count or not (unheard := set(asked.task or ()) - found.by_task.keys()):
+        return ()
+    measured = sorted(found.by_task)
+    more = " …" if len(measured) > _MOST_SHOWN else ""
+    return (
+        f"Not measured: {', '.join(sorted(unheard))}. There are: {', '.join(measured[:_MOST_SHOWN])}{more}",
+    )
 
 
 def deliver(asked: Namespace, made: Report, say: Callable[[str], object]) -> None:

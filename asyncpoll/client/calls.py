@@ -145,7 +145,7 @@ def wanted(notify: Notify) -> Mapping[str, Any] | None:
     if isinstance(notify, str) and notify.startswith("https://"):
         return {"webhook": notify}
     raise Misused(
-        f"notify is {notify!r}; give True for the inbox, or the https:// URL of a webhook."
+        f"notify is {notify!r}; give True or 'inbox' for the inbox, or the https:// URL of a webhook."
     )
 
 

@@ -160,7 +160,7 @@ def test_a_time_without_a_zone_and_a_notify_of_no_sense_are_refused():
     with pytest.raises(Misused, match="give it a time zone"):
         submission((), None, datetime(2026, 1, 1))
     assert submission((), None, datetime(2026, 1, 1, tzinfo=UTC))["run_at"].endswith("+00:00")
-    with pytest.raises(Misused, match="give True for the inbox, or the https://"):
+    with pytest.raises(Misused, match="give True or 'inbox' for the inbox, or the https://"):
         wanted("http://example.org")
     with pytest.raises(Misused, match="either inbox=True or webhook="):
         Caller("sync", "http://h").client.notify("t1")

@@ -89,7 +89,7 @@ def test_wrong_arguments_are_one_sentence_with_the_remedy(document, given, said)
         (["wait", TASK, "--url", "http://x", "--token-file", "/dev/null"], "asyncpoll wait: The token file /dev/null is empty; put the token into it."),
         (["wait", f"{TASK}:last", "--url", "http://x"], "asyncpoll wait: cursor is"),
         (["submit", "a", "b", "--url", "http://x"], "asyncpoll submit: 'b' is no argument"),
-        (["submit", "a", "--notify", "http://x", "--url", "http://x"], "asyncpoll submit: notify is 'http://x'; give True for the inbox"),
+        (["submit", "a", "--notify", "http://x", "--url", "http://x"], "asyncpoll submit: notify is 'http://x'; give True or 'inbox' for the inbox"),
     ],
 )  # fmt: skip
 def test_a_wrong_command_line_is_one_line_and_exit_code_3(capsys, line, said):

@@ -73,7 +73,7 @@ def test_a_declaration_that_breaks_a_rule_is_refused(options, words):
 
 def test_using_knows_what_it_may_change():
     """A typo is an error, not an ignored option."""
-    with pytest.raises(InvalidTask, match=r"using\(\) can't change expose"):
+    with pytest.raises(InvalidTask, match=r"using\(\) can't change expose; it changes owner, "):
         task(sample).using(expose=True)
     with pytest.raises(InvalidTask, match="needs a time zone"):
         task(sample).using(run_at=datetime.datetime(2026, 1, 1))

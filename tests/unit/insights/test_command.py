@@ -73,6 +73,14 @@ def test_a_log_becomes_a_table(file: str, capsys: pytest.CaptureFixture[str]):
     assert "worker.log line 113: ASYNC_TASK_DONE is in no JSON object" in out
 
 
+def test_a_type_that_was_not_measured_is_told_from_those_that_were(
+    file: str, capsys: pytest.CaptureFixture[str]
+):
+    """As after a typo."""
+    assert run(file, "--task", "demo.reprot") == 0
+    assert "Not measured: demo.reprot. There are: demo.rare, demo.report" in capsys.readouterr().out
+
+
 def test_a_log_becomes_json(file: str, capsys: pytest.CaptureFixture[str]):
     """With the same facts."""
     assert run(file, "--format", "json", "--task", "demo.report", "--async-share", "40%") == 0
