@@ -9,13 +9,19 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from asyncpoll.client.encodings import ACCEPTED
 from asyncpoll.client.errors import Misused
 from asyncpoll.client.exchange import Request
 from asyncpoll.client.redaction import hide_tickets
 from asyncpoll.contract import API_VERSION, JSON_MEDIA_TYPE
 
-# No cache between us and the server may answer for it.
-_UNCACHED: Final = {"Cache-Control": "no-cache", "Pragma": "no-cache", "Accept": JSON_MEDIA_TYPE}
+# No cache between us and the server may answer for it, and nobody uses an encoding that we can't bound.
+_ALWAYS: Final = {
+    "Cache-Control": "no-cache",
+    "Pragma": "no-cache",
+    "Accept": JSON_MEDIA_TYPE,
+    "Accept-Encoding": ACCEPTED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +32,9 @@ class Address:
     token: str | None = field(default=None, repr=False)
     ticket: str | None = field(default=None, repr=False)
 
-    @property
-    def follows(self) -> Any:
+    def follows(self, http: httpx.Client | httpx.AsyncClient) -> bool:
         """Whether redirects are followed: never with a token, and at a foreign endpoint as its httpx client does."""
-        return False if self.base_url else httpx.USE_CLIENT_DEFAULT
+        return not self.base_url and http.follow_redirects
 
     def sent(self, request: Request) -> dict[str, Any]:
         """What `httpx` has to be told of a request."""
@@ -45,7 +50,7 @@ class Address:
         }
 
     def _headers(self, request: Request) -> dict[str, str]:
-        headers = {**_UNCACHED, **dict(request.headers)}
+        headers = {**_ALWAYS, **dict(request.headers)}
         if self.base_url:
             headers["User-Agent"] = "asyncpoll"
         if self.token:

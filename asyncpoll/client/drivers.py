@@ -61,6 +61,10 @@ class _Driver(ABC, Generic[Http]):
             extensions={"trace": trace},
         )
 
+    def _redirects(self, http: Http) -> int:
+        """How many to follow, one by one: httpx would read the whole body of each, however long."""
+        return http.max_redirects if self.to.follows(http) else 0
+
     def _tell(self, attempt: Attempt) -> None:
         """A hook that fails must not end a wait."""
         for hook in self._hooks:
@@ -110,13 +114,23 @@ class Driver(_Driver[httpx.Client]):
         request = self._request(http, ask, exchange.trace)
         try:
             with within(ask.total_seconds):
-                sending = http.send(request, stream=True, follow_redirects=self.to.follows)
-                with closing(sending) as response:
-                    for chunk in response.iter_bytes():
-                        exchange.add(chunk)
-                    return exchange.reply(response)
+                while True:
+                    response = self._receive(http, request, exchange)
+                    onward = exchange.onward(response, self._redirects(http))
+                    if onward is None:
+                        return exchange.reply(response)
+                    request = onward
         except _BROKEN as error:
             return exchange.failure(error)
+
+    def _receive(
+        self, http: httpx.Client, request: httpx.Request, exchange: Exchange
+    ) -> httpx.Response:
+        with closing(http.send(request, stream=True, follow_redirects=False)) as response:
+            is_to_come = exchange.begin(response)
+            for chunk in response.iter_raw() if is_to_come else response.iter_bytes():
+                exchange.add(chunk)
+            return response
 
     def _make(self, limits: httpx.Limits) -> httpx.Client:
         return httpx.Client(verify=tls(), limits=limits)
@@ -163,13 +177,24 @@ class AsyncDriver(_Driver[httpx.AsyncClient]):
         request = self._request(http, ask, exchange.atrace)
         try:
             async with asyncio.timeout(ask.total_seconds):
-                sending = http.send(request, stream=True, follow_redirects=self.to.follows)
-                async with aclosing(await sending) as response:
-                    async for chunk in response.aiter_bytes():
-                        exchange.add(chunk)
-                    return exchange.reply(response)
+                while True:
+                    response = await self._receive(http, request, exchange)
+                    onward = exchange.onward(response, self._redirects(http))
+                    if onward is None:
+                        return exchange.reply(response)
+                    request = onward
         except _BROKEN as error:
             return exchange.failure(error)
+
+    async def _receive(
+        self, http: httpx.AsyncClient, request: httpx.Request, exchange: Exchange
+    ) -> httpx.Response:
+        sending = http.send(request, stream=True, follow_redirects=False)
+        async with aclosing(await sending) as response:
+            is_to_come = exchange.begin(response)
+            async for chunk in response.aiter_raw() if is_to_come else response.aiter_bytes():
+                exchange.add(chunk)
+            return response
 
     def _make(self, limits: httpx.Limits) -> httpx.AsyncClient:
         return httpx.AsyncClient(verify=tls(), limits=limits)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
 
 import httpx
 
 from asyncpoll.client.deadline import limit
+from asyncpoll.client.encodings import Decoder, Undecodable
 from asyncpoll.client.exchange import Ask, Failure, FailureKind, Reply
 from asyncpoll.client.policy import PollPolicy
 
@@ -48,6 +50,8 @@ class Exchange:
         self._most = policy.max_body_bytes
         self._connected = self._left = self._answered = False
         self._body = bytearray()
+        self._decoder = Decoder("")
+        self._redirects = 0
 
     def trace(self, name: str, info: Mapping[str, Any]) -> None:
         """What httpcore tells of each step."""
@@ -66,13 +70,39 @@ class Exchange:
         elif name.endswith(".receive_response_headers.complete"):
             self._answered = True
 
+    def begin(self, response: httpx.Response) -> bool:
+        """An answer begins. True where its body is still to come as it was sent; a client's own hooks may have read it.
+
+        Raises DecodingError.
+        """
+        self._body.clear()
+        is_to_come = not response.is_stream_consumed
+        with _decoding():
+            encoding = response.headers.get("content-encoding", "") if is_to_come else ""
+            self._decoder = Decoder(encoding)
+        return is_to_come
+
     def add(self, chunk: bytes) -> None:
-        """A part of the body. Raises TooLarge, and ReadTimeout once the whole takes too long."""
-        self._body += chunk
+        """A part of the body as it was sent. Raises TooLarge, DecodingError, and ReadTimeout once the whole takes too
+        long."""
+        with _decoding():
+            self._body += self._decoder.decode(chunk, self._most - len(self._body) + 1)
         if len(self._body) > self._most:
             raise TooLarge
         if time.monotonic() > self._ends:
             raise httpx.ReadTimeout("the answer takes too long")
+
+    def onward(self, response: httpx.Response, most: int) -> httpx.Request | None:
+        """What to send next, of at most `most` redirects that are followed; None: this is the answer.
+
+        Raises TooManyRedirects.
+        """
+        if response.next_request is None or not most:
+            return None
+        self._redirects += 1
+        if self._redirects > most:
+            raise httpx.TooManyRedirects(f"{most} redirects", request=response.request)
+        return response.next_request
 
     def reply(self, response: httpx.Response) -> Reply:
         """The whole answer."""
@@ -112,6 +142,14 @@ class Exchange:
 
     def _seconds(self) -> float:
         return time.monotonic() - self._sent
+
+
+@contextmanager
+def _decoding() -> Iterator[None]:
+    try:
+        yield
+    except Undecodable as error:
+        raise httpx.DecodingError(str(error)) from error
 
 
 def _untrusted(error: BaseException | None) -> bool:
