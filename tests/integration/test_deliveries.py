@@ -358,6 +358,28 @@ def test_five_is_the_most_however_many_ask_at_once():
     assert Delivery.objects.count() == 5
 
 
+@pytest.mark.django_db(transaction=True)
+def test_who_acknowledges_what_somebody_else_just_does_is_told_when():
+    """A client that asks again before its first try has come to its end, for one."""
+    [task_id] = ended(owner="acme")
+    entry = asked(task_id).id
+    run(fill_inboxes(10))
+    first = Outside()
+    at = first.run(acknowledge(entry, "acme"))
+    with ThreadPoolExecutor(1) as elsewhere:
+        again = elsewhere.submit(_acknowledged_elsewhere, entry)
+        _until_somebody_waits()
+        first.commit()
+        assert again.result(20) == at
+
+
+def _acknowledged_elsewhere(entry):
+    other = Outside()
+    at = other.run(acknowledge(entry, "acme"))
+    other.commit()
+    return at
+
+
 def _asked_elsewhere(task_id, target=INBOX):
     asker = Outside()
     asker.run(lock_task(task_id))
