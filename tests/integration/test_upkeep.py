@@ -143,6 +143,7 @@ async def test_upkeep_is_started_once_in_an_event_loop() -> None:
     await start_upkeep()
     assert loops() == [
         "asyncpoll:deliveries",
+        "asyncpoll:orders",
         "asyncpoll:promotion",
         "asyncpoll:pruning",
         "asyncpoll:rescue",
