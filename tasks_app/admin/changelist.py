@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.expressions import Combinable
 from django.http import HttpRequest
 
-SPAN = 10_000
+SPAN = 50_000
 """Rows that a filtered page looks at: a filter that few rows pass makes shorter pages, and never a longer search."""
 
 

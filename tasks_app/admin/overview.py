@@ -14,7 +14,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from tasks_app import conf
 from tasks_app.admin import live, standing
-from tasks_app.admin.readonly import ReadOnlyAdmin
+from tasks_app.admin.planning import PlanningAdmin
 from tasks_app.hold.onlooking import look_on
 from tasks_app.models import WebProcess, WorkerProcess
 from tasks_app.store.overviews import MOST_LOOKED_AT
@@ -24,7 +24,7 @@ _SHOWN_PROCESSES = 50
 _SILENT_SECONDS = 15.0
 
 
-class OverviewAdmin(ReadOnlyAdmin):
+class OverviewAdmin(PlanningAdmin):
     """One page in the place of a list. Whoever may view tasks may see it."""
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -36,14 +36,17 @@ class OverviewAdmin(ReadOnlyAdmin):
         return self.has_view_permission(request)
 
     def get_urls(self) -> list[URLPattern | URLResolver]:  # type: ignore[override]
-        """The page, and the poll that it is refreshed by."""
+        """The page, the poll that it is refreshed by, and the plan."""
         page = path(
             "",
             self.admin_site.admin_view(self.changelist_view),
             name="tasks_app_overview_changelist",
         )
+        plan = path(
+            "plan/", self.admin_site.admin_view(self.plan_view), name="tasks_app_overview_plan"
+        )
         poll = path("live/", self.live_view, name="changes")
-        return [page, live.held_apart("asyncpoll_overview", poll)]
+        return [page, plan, live.held_apart("asyncpoll_overview", poll)]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """GET: the page."""

@@ -67,12 +67,22 @@ class Report:
     investment: Investment | None = None
     remarks: tuple[str, ...] = ()
 
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The plans in words, below _HEADINGS."""
+        return [_row(plan) for plan in self.plans]
+
+    @property
+    def notes(self) -> list[str]:
+        """What has to be said about single plans."""
+        return [f"{plan.task}: {note}" for plan in self.plans for note in plan.notes]
+
     def table(self) -> str:
         """For people."""
         parts = []
         if self.plans:
-            parts.append(_aligned([_HEADINGS, *map(_row, self.plans)]))
-        notes = [f"{plan.task}: {note}" for plan in self.plans for note in plan.notes]
+            parts.append(_aligned([_HEADINGS, *self.rows]))
+        notes = self.notes
         decisions = [verdict.line() for verdict in self.verdicts]
         lines = self.investment.lines() if self.investment else ()
         parts += ["\n".join(each) for each in (notes, decisions, lines, self.remarks) if each]

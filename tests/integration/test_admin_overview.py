@@ -109,7 +109,7 @@ def test_a_database_that_is_slow_leaves_the_page_standing(
 ) -> None:
     """Workers and web processes are shown, and the page goes on asking."""
     monkeypatch.setattr(standing, "_MOST_MILLISECONDS", 1)
-    monkeypatch.setattr(standing, "queues", lambda: standing._hastened(slow()))
+    monkeypatch.setattr(standing, "queues", lambda: standing.hastened(slow()))
     html = admin_client.get(reverse(PAGE)).content.decode()
     assert "did not say in time" in html and "asyncpoll-live" in html
 
@@ -139,6 +139,28 @@ def signed_in(is_superuser: bool = True) -> dict[str, str]:
     client = Client()
     client.force_login(user)
     return {"Cookie": f"sessionid={client.cookies['sessionid'].value}"}
+
+
+PLAN = "admin:tasks_app_overview_plan"
+
+
+@pytest.mark.django_db
+def test_the_plan_page_answers_by_the_inputs_of_who_asks(admin_client: Client) -> None:
+    """Percentiles and parameters by type, the rule that fired, the arithmetic line by line."""
+    for _ in range(3):
+        succeeded()
+    assert reverse(PLAN) in admin_client.get(reverse(PAGE)).content.decode()
+    html = admin_client.get(reverse(PLAN)).content.decode()
+    assert "sample.add" in html and "Whether it pays" not in html
+    inputs = {"saved_minutes": 8, "runs_per_day": 6, "people": 2, "working_days": 22}
+    inputs |= {"days": 1, "async_share": 20, "p95": 25, "hours_per_day": 8, "cost_days": 3}
+    html = admin_client.get(reverse(PLAN), inputs).content.decode()
+    assert "add ?wait=true" in html and "= 2112 person-minutes" in html.replace(",", "")
+    assert "not worth it" in html
+    html = admin_client.get(reverse(PLAN), {**inputs, "people": ""}).content.decode()
+    assert "--people" in html
+    assert "Ensure this value" in admin_client.get(reverse(PLAN), {"days": 0}).content.decode()
+    assert staff("view_workerprocess").get(reverse(PLAN)).status_code == 403
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,0 +1,93 @@
+"""The page that says how long to wait, whether to poll at all, and whether it pays: with the inputs of who asks."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.db import OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from tasks_app import conf
+from tasks_app.admin.readonly import ReadOnlyAdmin
+from tasks_app.admin.standing import hastened
+from tasks_app.insights.options import Unclear, report
+from tasks_app.insights.report import Report
+from tasks_app.insights.returns import USUAL_HOURS
+from tasks_app.plans.registry import Asked, Measurement, combined
+from tasks_app.plans.remarks import remarks
+
+_LARGEST = Decimal("1e12")
+
+
+def _number(label: str, help_text: str = "", most: Decimal = _LARGEST) -> forms.DecimalField:
+    return forms.DecimalField(
+        label=label, help_text=help_text, required=False, min_value=Decimal(0), max_value=most
+    )
+
+
+class PlanForm(forms.Form):
+    """What is asked. Everything may be left out: then there are the plans alone."""
+
+    days = forms.IntegerField(
+        label="By tasks that ended in the last days", min_value=1, max_value=3_650, initial=30
+    )
+    async_share = _number("Share of asynchronous cases, in %", "For the decision.", Decimal(100))
+    p95 = _number("P95 in seconds", "Instead of the measured one.")
+    saved_minutes = _number("Minutes saved per person and run", "These five: does it pay?")
+    runs_per_day = _number("Runs a day")
+    people = _number("People")
+    working_days = _number("Working days")
+    cost_days = _number("Person-days that it costs")
+    hours_per_day = forms.DecimalField(
+        label="Hours of a person-day", min_value=Decimal("0.1"), max_value=24, initial=USUAL_HOURS
+    )
+
+
+class PlanningAdmin(ReadOnlyAdmin):
+    """An admin that has this page."""
+
+    def plan_view(self, request: HttpRequest) -> HttpResponse:
+        """GET: the plans, and what follows from the inputs in the address."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        usual = {"days": 30, "hours_per_day": USUAL_HOURS}
+        form = PlanForm(request.GET if "days" in request.GET else usual)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "How long to wait",
+            "opts": self.opts,
+            "media": self.media,
+            "form": form,
+        }
+        if form.is_valid():
+            context |= _found(form.cleaned_data)
+        return TemplateResponse(request, "admin/tasks_app/overview/plan.html", context)
+
+
+def _found(inputs: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"report": _report(inputs)}
+    except Unclear as error:
+        return {"unclear": str(error)}
+    except OperationalError:
+        return {"unclear": "The database did not say in time; ask for fewer days."}
+
+
+def _report(inputs: dict[str, Any]) -> Report:
+    measured = _measured(inputs["days"])
+    asked = Namespace(**inputs, task=None, max_hold=conf.current().MAX_HOLD_SECONDS)
+    made = report(asked, {name: each.ran for name, each in measured.items()}, datetime.now(UTC))
+    return replace(made, remarks=remarks(measured))
+
+
+def _measured(days: int) -> dict[str, Measurement]:
+    of_newest, of_ran, of_waited = Asked(days * 86_400.0).calls()
+    newest, ran, waited = hastened(of_newest), hastened(of_ran), hastened(of_waited)
+    return combined(newest, ran, waited)
