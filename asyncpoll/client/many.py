@@ -61,9 +61,7 @@ class Many:
     def heard(self, document: Mapping[str, Any], body: bytes) -> Heard:
         """Those that moved; one that can't be answered is set aside."""
         answers = [read_answer(one) for one in objects(document, "tasks")]
-        fresh = [answer for answer in answers if self._is_new(answer)]
-        for answer in fresh:
-            self._take(answer)
+        fresh = [answer for answer in answers if self._take(answer)]
         for problem in objects(document, "problems"):
             self._set_aside(problem)
         for task_id in self._asked:
@@ -96,17 +94,18 @@ class Many:
             raise Misused("There is no task to wait for; give one id or more.")
         return answer
 
-    def _is_new(self, answer: Answer) -> bool:
-        known = self._versions.get(canonical(answer.task_id))
-        return known is not None and (answer.version > known or answer.reset)
-
-    def _take(self, answer: Answer) -> None:
+    def _take(self, answer: Answer) -> bool:
+        """Whether it tells something new."""
+        task_id = canonical(answer.task_id)
+        known = self._versions.get(task_id)
+        if known is None or not (answer.version > known or answer.reset):
+            return False
         self.last = answer
+        self._versions[task_id] = answer.version
         if answer.is_terminal:
-            del self._versions[answer.task_id]
+            del self._versions[task_id]
             self._over += 1
-        else:
-            self._versions[answer.task_id] = answer.version
+        return True
 
     def _set_aside(self, problem: Mapping[str, Any]) -> None:
         """A problem that passes, such as a database away, leaves the task among the others."""

@@ -92,3 +92,13 @@ def test_who_gives_up_learns_which_are_unfinished():
 def test_nothing_to_wait_for_is_done_at_once():
     """Without a request."""
     assert isinstance(Talk(Many([])).step, Done)
+
+
+def test_an_id_in_another_notation_and_an_end_told_twice_are_taken_once():
+    """A proxy in between may have made it so; the wait is over all the same."""
+    task_id = "01a22cd1-5617-761b-bc92-fb57ee6aca68"
+    talk = Talk(Many([task_id, "b"]))
+    talk.reply(200, told((task_id.upper(), 2, "RUNNING")))
+    assert f"{task_id}:2" in asked(talk)
+    talk.reply(200, told((task_id.upper(), 3, "SUCCESS"), (task_id, 3, "SUCCESS")))
+    assert [answer.version for answer in talk.news] == [3] and asked(talk) == ["b:0"]
