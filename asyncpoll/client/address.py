@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import httpx
 
@@ -62,14 +62,14 @@ class Address:
 
 def address(base_url: str, token: str | None, ticket: str | None) -> Address:
     """Where the API is: the URL itself, or its `/api/v1/` if it has no path. Raises Misused."""
-    parts = urlsplit(base_url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Misused(
-            f"base_url is {base_url!r}; give http://HOST or https://HOST, with the API's path if it is not /api/v1/."
-        )
-    if parts.username is not None or parts.query or parts.fragment:
+    if any(mark in base_url for mark in "@?#"):
         raise Misused(
             "base_url has a user, a query or a fragment; leave them out, and give credentials as token=."
+        )
+    parts = _split(base_url)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise Misused(
+            f"base_url is {base_url!r}; give http://HOST or https://HOST, with the API's path if it is not /api/v1/."
         )
     if ticket is not None:
         hide_tickets()
@@ -79,6 +79,15 @@ def address(base_url: str, token: str | None, ticket: str | None) -> Address:
         _secret("token", token),
         _secret("ticket", ticket),
     )
+
+
+def _split(url: str) -> SplitResult | None:
+    """The parts of a URL; None if it is none to us or to httpx."""
+    try:
+        httpx.URL(url)
+        return urlsplit(url)
+    except (ValueError, httpx.InvalidURL):
+        return None
 
 
 def _content(request: Request) -> bytes | None:

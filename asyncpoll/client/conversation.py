@@ -36,6 +36,7 @@ from asyncpoll.client.hosts import Host
 from asyncpoll.client.pauses import Chance, backoff, spread
 from asyncpoll.client.policy import PollPolicy
 from asyncpoll.client.questions import Heard, Question
+from asyncpoll.client.redaction import place
 from asyncpoll.client.troubles import Kind, Trouble, trouble_with
 from asyncpoll.contract import READ_TIMEOUT_MARGIN_MS
 
@@ -280,11 +281,10 @@ class Conversation:
         )
 
     def _what(self) -> str:
-        """The request without its query, which may hold what nobody should read."""
+        """The request, but for what nobody should read."""
         if self._asked is None:
             return self._question.about
-        path = self._asked.request.path.partition("?")[0]
-        return f"{self._asked.request.method} {self._base_url}{path}"
+        return f"{self._asked.request.method} {self._base_url}{place(self._asked.request.path)}"
 
 
 def _finite(lifetime: float) -> float:

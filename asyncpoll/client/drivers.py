@@ -23,7 +23,8 @@ from asyncpoll.client.wire import LIMITS, NO_REUSE, Exchange, TooLarge, timeouts
 Hook = Callable[[Attempt], object]
 Http = TypeVar("Http", bound=httpx.Client | httpx.AsyncClient)
 
-_BROKEN = (httpx.RequestError, TooLarge, TimeoutError)
+# What is no name of a host raises a UnicodeError where it would be looked up.
+_BROKEN = (httpx.RequestError, TooLarge, TimeoutError, UnicodeError)
 _logger = logging.getLogger("asyncpoll.client")
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from asyncpoll.client.errors import AsyncpollError
+from asyncpoll.client.redaction import without_user
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ Event: TypeAlias = Reply | Failure | None
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One request that was made, for hooks: without headers, and without the ticket in its URL."""
+    """One request that was made, for hooks: without headers, and without user or ticket in its URL."""
 
     url: str
     number: int
@@ -119,7 +120,7 @@ def attempt(asked: Ask, event: Reply | Failure, base_url: str, error: str | None
     """What hooks get of a request and what came of it."""
     query = "&".join(f"{name}={value}" for name, value in asked.request.query)
     return Attempt(
-        url=f"{base_url}{asked.request.path}" + (f"?{query}" if query else ""),
+        url=f"{base_url}{without_user(asked.request.path)}" + (f"?{query}" if query else ""),
         number=asked.number,
         kind=asked.request.kind,
         delay_before=asked.delay_before,

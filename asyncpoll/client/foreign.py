@@ -11,7 +11,7 @@ import httpx
 from asyncpoll.client.address import Address
 from asyncpoll.client.conversation import Conversation
 from asyncpoll.client.drivers import AsyncDriver, Driver, Hook
-from asyncpoll.client.errors import StaleResponseError
+from asyncpoll.client.errors import Misused, StaleResponseError
 from asyncpoll.client.hosts import host_of
 from asyncpoll.client.policy import PollPolicy, planned_value
 from asyncpoll.client.polling import Rhythm, ShortPoll
@@ -93,7 +93,11 @@ def _conversation(
     lifetime: float,
     on_stale: OnStale,
 ) -> Conversation:
-    host = host_of(str(client.base_url.join(question.about)))
+    try:
+        host = host_of(str(client.base_url.join(question.about)))
+    except (ValueError, httpx.InvalidURL):
+        # Not with their words, which may quote a password.
+        raise Misused(f"url is {question.about!r}; give http(s)://HOST[:PORT]/PATH.") from None
     return Conversation(
         question, _POLICY, host, lifetime=lifetime, raise_when_stale=on_stale != "retry"
     )

@@ -12,6 +12,7 @@ from asyncpoll.client.errors import Misused, StaleResponseError
 from asyncpoll.client.exchange import Request
 from asyncpoll.client.policy import planned_value
 from asyncpoll.client.questions import Heard, OfOne
+from asyncpoll.client.redaction import place
 
 _GROWTH_OF_A_PLAN: Final = 2.0
 # So many answers in a row that are the same byte for byte are no coincidence.
@@ -62,8 +63,8 @@ class ShortPoll(OfOne):
     holds = ours = False
 
     def __init__(self, url: str, rhythm: Rhythm, terminal: Iterable[str], heartbeat: bool) -> None:
-        super().__init__(url.partition("?")[0])
-        self._request = Request("poll", "GET", url)
+        super().__init__(place(url))
+        self._request = Request("poll", "GET", url.partition("#")[0])
         self._rhythm = rhythm
         self._terminal = frozenset(word.upper() for word in terminal)
         self._armed = heartbeat

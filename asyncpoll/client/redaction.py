@@ -1,4 +1,4 @@
-"""Tickets are part of a URL, and httpx logs each URL: they are hidden there."""
+"""Secrets in URLs: tickets, which httpx would log, and whatever else a URL of the caller's own may hold."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ import re
 from typing import Final
 
 _TICKET: Final = re.compile(r"([?&]ticket=)[^&\s]+")
+_USER: Final = re.compile(r"^([^/?#]*//)?[^/?#]*@")
+
+
+def without_user(url: str) -> str:
+    """A URL without the user and password that it may begin with."""
+    return _USER.sub(r"\1", url)
+
+
+def place(url: str) -> str:
+    """Where a URL leads, without what nobody should read: its user, query and fragment."""
+    return re.split("[?#]", without_user(url), maxsplit=1)[0]
 
 
 class _HideTickets(logging.Filter):

@@ -20,6 +20,7 @@ from asyncpoll.client.errors import (
 )
 from asyncpoll.client.exchange import Failure, FailureKind, Reply
 from asyncpoll.client.pauses import retry_after
+from asyncpoll.client.redaction import place
 from asyncpoll.contract import Problem
 
 _BUSY: Final = frozenset({429, 503})
@@ -98,14 +99,14 @@ def _failure(failure: Failure, what: str) -> Trouble:
 
 
 def _redirected(reply: Reply, what: str, ours: bool) -> Refused:
-    """Where to, but for its query, which may hold what nobody should read."""
-    place = reply.headers.get("location", "nowhere").partition("?")[0]
+    """Where to, but for what nobody should read."""
+    target = place(reply.headers.get("location", "nowhere"))
     remedy = (
         "Redirects are not followed, since the token would go along; give the final address as base URL."
         if ours
         else "Give the final address, or a client that follows redirects."
     )
-    return Redirected(f"{what}: {reply.status}, a redirect to {place}. {remedy}", reply.status)
+    return Redirected(f"{what}: {reply.status}, a redirect to {target}. {remedy}", reply.status)
 
 
 def _detail(problem: Mapping[str, Any]) -> str:

@@ -121,11 +121,11 @@ class Exchange:
     def _kind(self, error: Exception) -> FailureKind:
         if isinstance(error, TooLarge):
             return FailureKind.TOO_LARGE
-        if isinstance(error, httpx.UnsupportedProtocol):
+        if isinstance(error, httpx.UnsupportedProtocol) or _stems_from(error, UnicodeError):
             return FailureKind.UNSENDABLE
         if isinstance(error, httpx.TooManyRedirects):
             return FailureKind.REDIRECTED
-        if _untrusted(error):
+        if _stems_from(error, ssl.SSLCertVerificationError):
             return FailureKind.UNTRUSTED
         if isinstance(error, _UNCONNECTED):
             return FailureKind.UNCONNECTED
@@ -152,9 +152,9 @@ def _decoding() -> Iterator[None]:
         raise httpx.DecodingError(str(error)) from error
 
 
-def _untrusted(error: BaseException | None) -> bool:
+def _stems_from(error: BaseException | None, kind: type[BaseException]) -> bool:
     while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError):
+        if isinstance(error, kind):
             return True
         error = error.__cause__ or error.__context__
     return False

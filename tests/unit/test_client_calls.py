@@ -131,7 +131,19 @@ def test_a_base_url_without_a_path_means_the_usual_one(base_url, api):
 
 
 @pytest.mark.parametrize(
-    "base_url", ["h:8000", "ftp://h", "", "http://", "http://u:secret@h", "http://h?x=secret"]
+    "base_url",
+    [
+        "h:8000",
+        "ftp://h",
+        "",
+        "http://",
+        "http://u:secret@h",
+        "http://h?x=secret",
+        "u:secret@h",
+        "ftp://u:secret@h",
+        "http://[::1",
+        "http://h:x",
+    ],
 )
 def test_a_base_url_that_can_not_be_is_refused_without_showing_secrets(base_url):
     """At once, and not after a budget of errors."""

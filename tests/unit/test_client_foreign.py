@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from asyncpoll.client import (
+    AsyncpollError,
     Misused,
     PollLifetimeExceeded,
     Redirected,
@@ -42,14 +43,15 @@ async def waited(kind, server, **options):
     """Wait for the endpoint. Gives what it said last, and the pauses before each request."""
     attempts = []
     options = {"hooks": [attempts.append], **options}
+    url = options.pop("url", "/job")
     mine = {"base_url": server.url, "follow_redirects": options.pop("follow_redirects", False)}
     with set_testing():
         if kind == "sync":
             with httpx.Client(**mine) as client:
-                over = await asyncio.to_thread(wait_for_terminal, client, "/job", **options)
+                over = await asyncio.to_thread(wait_for_terminal, client, url, **options)
         else:
             async with httpx.AsyncClient(**mine) as client:
-                over = await await_for_terminal(client, "/job", **options)
+                over = await await_for_terminal(client, url, **options)
     return over, [round(one.delay_before, 3) for one in attempts]
 
 
@@ -166,6 +168,30 @@ async def test_a_url_that_leads_nowhere_is_refused_at_once(kind):
     """And not after a budget of errors."""
     with pytest.raises(Misused, match="UnsupportedProtocol"):
         await waited(kind, SimpleNamespace(url=""))
+
+
+@pytest.mark.parametrize(
+    "host", ["a" * 64 + ".com", "a..b", "[::1", "127.0.0.1:x", "ex\u2100mple.com"]
+)
+async def test_a_host_that_can_be_none_is_an_error_of_ours(kind, host):
+    """Wherever on the way that is noticed: a resolver says of a label that is too long what it says of any unknown name."""
+    with pytest.raises(AsyncpollError) as raised:
+        await waited(kind, SimpleNamespace(url=""), url=f"http://me:hunter2@{host}/job?key=hunter2")
+    assert "hunter2" not in str(raised.value)
+
+
+async def test_nobody_can_read_the_secrets_of_a_url(kind):
+    """Neither in what hooks get, nor in any error: a user, what follows `#`, and in errors the query."""
+    said = []
+    for script in ([says("RUNNING")], [page(404)], [redirect("http://me:hunter2@example.org/")]):
+        with ScriptedServer(script) as server:
+            url = server.url.replace("//", "//me:hunter2@") + "/job#hunter2"
+            with pytest.raises(AsyncpollError) as raised:
+                await waited(
+                    kind, server, url=url, heartbeat=True, hooks=[lambda one: said.append(one.url)]
+                )
+            said.append(repr(raised.value) + str(raised.value))
+    assert len(said) > 3 and "hunter2" not in "".join(said)
 
 
 def test_a_rhythm_that_makes_no_sense_is_refused():
