@@ -82,7 +82,7 @@ class Conversation:
         self._asked: Ask | None = None
         self._asked_at = self._hold = self._slept = 0.0
         self._errors = self._busy = 0
-        self._had_answer = self._cautious = self._second_try = False
+        self._had_answer = self._cautious = self._second_try = self._awaits_turn = False
         self._margin = READ_TIMEOUT_MARGIN_MS / 1000
 
     @contextmanager
@@ -93,6 +93,8 @@ class Conversation:
         try:
             yield
         finally:
+            if self._awaits_turn:
+                self._host.return_turn()
             self._host.leave(rate)
 
     def begin(self, now: float) -> Step:
@@ -129,7 +131,7 @@ class Conversation:
             delay_before=self._slept,
             on_new_connection=self._second_try,
         )
-        self._asked_at, self._slept = now, 0.0
+        self._asked_at, self._slept, self._awaits_turn = now, 0.0, False
         return self._asked
 
     def _hold_for(self, left: float) -> float:
@@ -255,6 +257,7 @@ class Conversation:
 
     def _retry(self, pause: float, now: float) -> None:
         """After a pause, and when it is this wait's turn among all that retry at this host."""
+        self._awaits_turn = True
         self._pause(pause + self._host.retry_turn(now), now)
 
     def _pause(self, seconds: float, now: float) -> None:

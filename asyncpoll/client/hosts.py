@@ -56,9 +56,18 @@ class Host:
     def retry_turn(self, now: float) -> float:
         """Seconds until a retry may go to this host, beside its own backoff: the retry budget of all waits together."""
         with self._lock:
-            gap = 1.0 / max(_LEAST_RETRIES_A_SECOND, _RETRY_SHARE * self._steady)
-            self._turn = max(self._turn, now - _BURST * gap) + gap
+            self._turn = max(self._turn, now - _BURST * self._gap) + self._gap
             return max(0.0, self._turn - now)
+
+    def return_turn(self) -> None:
+        """Somebody ended before its turn came: it is others'. Else the turns of short waits would run ahead of time."""
+        with self._lock:
+            self._turn -= self._gap
+
+    @property
+    def _gap(self) -> float:
+        """Seconds between two retries."""
+        return 1.0 / max(_LEAST_RETRIES_A_SECOND, _RETRY_SHARE * self._steady)
 
     def was_cut(self, age: float, sent_at: float) -> None:
         """A held request ended without an answer at that age.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from asyncpoll.client.exchange import GiveUp
 from asyncpoll.client.hosts import Host, forget_hosts, host_of
+from tests.unit.talks import Talk
 
 
 def test_two_cuts_at_about_the_same_age_lower_the_hold_for_good():
@@ -73,3 +75,14 @@ def test_a_host_is_remembered_by_its_origin():
     forget_hosts()
     assert host_of("http://example.org/a") is host_of("http://EXAMPLE.org/b")
     assert host_of("http://example.org/a") is not host_of("http://example.org:8000/a")
+
+
+def test_a_turn_that_nobody_took_is_somebody_elses():
+    """However many waits give up in an outage, the first retry after it is soon."""
+    host = Host()
+    for _ in range(1_000):
+        talk = Talk(host=host, lifetime=1.0)
+        with talk.conversation.among_its_host():
+            talk.reply(500, {})
+        assert isinstance(talk.step, GiveUp)
+    assert host.retry_turn(1_000.0) <= 1
