@@ -6,7 +6,7 @@ import asyncio
 import time
 from types import TracebackType
 
-from asyncpoll.client.hosts import forget_hosts
+from asyncpoll.client.hosts import remember_hosts
 
 
 class Clock:
@@ -44,7 +44,7 @@ _testing = _Testing()
 class set_testing:
     """Make all pauses between requests instant, for your own tests: `set_testing()`, or `with set_testing():`.
 
-    Requests are still made, holds still held. What was learnt of hosts is forgotten.
+    Requests are still made, holds still held. What was learnt of hosts is forgotten, and nothing is learnt.
     """
 
     def __init__(self, on: bool = True) -> None:
@@ -70,4 +70,4 @@ def is_testing() -> bool:
 
 def _switch(on: bool) -> None:
     _testing.on = on
-    forget_hosts()
+    remember_hosts(not on)

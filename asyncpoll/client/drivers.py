@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import aclosing, closing
@@ -38,7 +39,9 @@ class _Driver(ABC, Generic[Http]):
         self.policy = policy
         self._hooks = tuple(hooks)
         self._given: Http | None = http
-        self._made: dict[bool, Http] = {}
+        # By process: a child that was forked must not send on a connection of its parent's, or each reads what the
+        # other asked for.
+        self._made: dict[tuple[int, bool], Http] = {}
         self._making = Lock()
 
     @abstractmethod
@@ -49,11 +52,15 @@ class _Driver(ABC, Generic[Http]):
         """The given client, or one of our own; a second one, whose connections are all new, where that matters."""
         if self._given is not None:
             return self._given
+        key = os.getpid(), ask.on_new_connection
         with self._making:
-            if ask.on_new_connection not in self._made:
-                limits = NO_REUSE if ask.on_new_connection else LIMITS
-                self._made[ask.on_new_connection] = self._make(limits)
-            return self._made[ask.on_new_connection]
+            if key not in self._made:
+                self._made[key] = self._make(NO_REUSE if ask.on_new_connection else LIMITS)
+            return self._made[key]
+
+    def _mine(self) -> tuple[Http, ...]:
+        """Those of our own that this process made."""
+        return tuple(http for (process, _), http in self._made.items() if process == os.getpid())
 
     def _request(self, http: Http, ask: Ask, trace: Callable[..., Any]) -> httpx.Request:
         return http.build_request(
@@ -106,7 +113,7 @@ class Driver(_Driver[httpx.Client]):
 
     def close(self) -> None:
         """Close connections of our own."""
-        for http in self._made.values():
+        for http in self._mine():
             http.close()
 
     def _send(self, ask: Ask) -> Reply | Failure:
@@ -169,7 +176,7 @@ class AsyncDriver(_Driver[httpx.AsyncClient]):
 
     async def aclose(self) -> None:
         """Close connections of our own."""
-        for http in self._made.values():
+        for http in self._mine():
             await http.aclose()
 
     async def _send(self, ask: Ask) -> Reply | Failure:

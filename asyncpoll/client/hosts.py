@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from threading import Lock
 from typing import Final
@@ -98,8 +99,17 @@ class Host:
 _hosts: dict[str, Host] = {}
 
 
+class _Memory:
+    on = True
+
+
+_memory = _Memory()
+
+
 def host_of(url: str) -> Host:
     """The memory of the host that a URL leads to, one for the whole process."""
+    if not _memory.on:
+        return Host()
     parts = urlsplit(url)
     return _hosts.setdefault(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}".lower(), Host())
 
@@ -107,3 +117,15 @@ def host_of(url: str) -> Host:
 def forget_hosts() -> None:
     """Begin anew, as a test does."""
     _hosts.clear()
+
+
+def remember_hosts(on: bool) -> None:
+    """Begin anew, and learn something of hosts for longer than a wait or not: while time is skipped, each wait has a
+    clock of its own, and what one has learnt means nothing to the next."""
+    forget_hosts()
+    _memory.on = on
+
+
+if hasattr(os, "register_at_fork"):
+    # The waits and the locks of a parent are not the child's.
+    os.register_at_fork(after_in_child=forget_hosts)

@@ -289,6 +289,31 @@ async def test_while_testing_pauses_are_instant_and_lifetimes_end_all_the_same(k
     assert raised.value.attempt_count == len(server.requests)
 
 
+async def test_while_testing_no_wait_pays_for_the_time_that_another_skipped(kind):
+    """A wait that skipped ten minutes and gave up is not ten minutes ahead of the next."""
+    patient = PollPolicy(lifetime_seconds=600, busy_budget=1000)
+    with set_testing(), ScriptedServer([page(503)]) as server:
+        with pytest.raises(PollLifetimeExceeded):
+            await wait(kind, server, patient)
+        server.play([page(503), success()])
+        over, attempts = await wait(kind, server, patient)
+    assert over.succeeded and attempts[-1].delay_before < 10
+
+
+async def test_a_process_that_was_forked_sends_on_connections_of_its_own(kind, monkeypatch):
+    """Or parent and child would each read what the other asked for."""
+    with ScriptedServer([success()]) as server:
+        async with Caller(kind, server.url) as client:
+            await client.get("t1")
+            await client.get("t1")
+            with monkeypatch.context() as forked:
+                forked.setattr("asyncpoll.client.drivers.os.getpid", lambda: -1)
+                await client.get("t1")
+                await client.aclose() if kind == "async" else await client.close()
+            await client.get("t1")
+    assert [received.connection for received in server.requests] == [1, 1, 2, 1]
+
+
 async def test_a_certificate_that_is_refused_is_not_tried_again(kind):
     """It proves that this is not whom we want to talk to."""
 
