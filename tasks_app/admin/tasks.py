@@ -68,7 +68,7 @@ _ERROR_CHARACTERS = 60
 class TaskAdmin(LongList, SteeringAdmin, OrderingAdmin):
     """Tasks, newest first."""
 
-    list_display = ("state", "name_and_id", "age", "latest", "queue", "owner", "version")
+    list_display = ("state_and_version", "name_and_id", "age", "latest", "lane")
     list_display_links = ("name_and_id",)
     list_filter = (StatusFilter, TypeFilter, QueueFilter)
     search_fields = ("id__exact", "name__exact", "owner__exact")
@@ -205,6 +205,19 @@ class TaskAdmin(LongList, SteeringAdmin, OrderingAdmin):
             task.status,
             stalled=lease is not None and lease < task.now,
             stopping=task.status == Status.RUNNING and task.cancel_requested,
+        )
+
+    @admin.display(description="status")
+    def state_and_version(self, task: SeenTask) -> SafeString:
+        """The same, and below it the version."""
+        version = '{}<br><span class="asyncpoll-id">version {}</span>'
+        return format_html(version, self.state(task), task.version)
+
+    @admin.display(description="queue")
+    def lane(self, task: SeenTask) -> SafeString:
+        """The queue, and below it the owner."""
+        return format_html(
+            '{}<br><span class="asyncpoll-message">{}</span>', task.queue, task.owner
         )
 
     @admin.display(description="task")
