@@ -72,6 +72,11 @@ class SteeringAdmin(ReadOnlyAdmin):
                 self.admin_site.admin_view(self.run_again_view),
                 name="tasks_app_task_run_again",
             ),
+            path(
+                "<uuid:task_id>/requeue/",
+                self.admin_site.admin_view(self.requeue_view),
+                name="tasks_app_task_requeue",
+            ),
             *super().get_urls(),
         ]
 
@@ -82,6 +87,10 @@ class SteeringAdmin(ReadOnlyAdmin):
     def run_again_view(self, request: HttpRequest, task_id: UUID) -> HttpResponse:
         """POST: run this task again, and show the new one."""
         return self._steer_one(request, task_id, steering.run_again, self.has_run_again_permission)
+
+    def requeue_view(self, request: HttpRequest, task_id: UUID) -> HttpResponse:
+        """POST: put this running task back into its queue."""
+        return self._steer_one(request, task_id, steering.requeue, self.has_requeue_permission)
 
     def _steer_selected(self, request: HttpRequest, verb: steering.Verb) -> None:
         """Do `verb` to the ticked tasks, also those that left the filter meanwhile: each is accounted for."""

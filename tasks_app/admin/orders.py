@@ -160,6 +160,11 @@ class OrderAdmin(ReadOnlyAdmin):
         ),
     )
 
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Also for whoever may view tasks, of which it shows no more than how many there are."""
+        may_view_tasks: bool = request.user.has_perm("tasks_app.view_task")
+        return may_view_tasks or super().has_view_permission(request, obj)
+
     @admin.display(description="tasks with")
     def filter(self, order: Order) -> str:
         """What it is done to."""

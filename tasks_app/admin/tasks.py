@@ -193,6 +193,9 @@ class TaskAdmin(LongList, SteeringAdmin, OrderingAdmin):
             "can_cancel": self.has_cancel_permission(request)
             and not over
             and not obj.cancel_requested,
+            "can_requeue": self.has_requeue_permission(request)
+            and obj.status == Status.RUNNING
+            and not obj.cancel_requested,
             "can_run_again": self.has_run_again_permission(request) and over,
         }
         return super().render_change_form(request, context | below, add, change, form_url, obj)

@@ -105,11 +105,12 @@ class TestAsking:
     def test_each_action_needs_its_own_permission(self) -> None:
         """Those without it are not offered, nor taken."""
         pending()
-        client = staff("view_task", "cancel_task", "view_order")
+        client = staff("view_task", "cancel_task")
         html = client.get(reverse(ASK), {"status": "PENDING"}).content.decode()
         assert re.findall(r'name="verb" value="(\w+)"', html) == ["cancel"]
         _, frozen = asked(client, status="PENDING")
         assert client.post(reverse(ASK), {"frozen": frozen, "verb": "delete"}).status_code == 403
+        assert confirmed(client, frozen, "cancel")[0].startswith("Cancel 1 tasks is on its way")
         assert staff("view_task").get(reverse(ASK)).status_code == 403
         assert staff("cancel_task").get(reverse(ASK)).status_code == 403
 
@@ -175,6 +176,18 @@ class TestASelection:
         ]
         assert status_of(claimed.id) == "PENDING"
         assert "Given back" in admin_client.get(page(claimed.id)).content.decode()
+
+    def test_the_task_page_has_a_button_while_it_runs(self, admin_client: Client) -> None:
+        """For those with the permission."""
+        task_id = running().id
+        button = reverse("admin:tasks_app_task_requeue", args=[task_id])
+        assert button in admin_client.get(page(task_id)).content.decode()
+        viewer = staff("view_task")
+        assert button not in viewer.get(page(task_id)).content.decode()
+        assert viewer.post(button).status_code == 403
+        assert admin_client.post(button).status_code == 302
+        assert status_of(task_id) == "PENDING"
+        assert button not in admin_client.get(page(task_id)).content.decode()
 
     def test_delete_removes_tasks_with_their_history(self, admin_client: Client) -> None:
         """And the log has them."""
