@@ -43,9 +43,9 @@ def can_hold(request: HttpRequest) -> bool:
     return isinstance(request, ASGIRequest)
 
 
-def hold_seconds() -> float:
+def hold_seconds(most: float = _HOLD_SECONDS) -> float:
     """How long a page's poll is held, jitter and gateways allowed for by MAX_HOLD_SECONDS."""
-    return min(_HOLD_SECONDS, conf.current().MAX_HOLD_SECONDS)
+    return min(most, conf.current().MAX_HOLD_SECONDS)
 
 
 async def task_changed(task_id: UUID, known: int) -> dict[str, Any]:

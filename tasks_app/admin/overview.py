@@ -20,6 +20,8 @@ from tasks_app.models import WebProcess, WorkerProcess
 from tasks_app.store.overviews import MOST_LOOKED_AT
 
 _SHOWN_PROCESSES = 50
+# Heartbeats wake nobody: so old may their ages be.
+_STALE_SECONDS = 5.0
 # Who has missed two reports is no longer there, or can't reach the database.
 _SILENT_SECONDS = 15.0
 
@@ -76,7 +78,7 @@ class OverviewAdmin(PlanningAdmin):
 
         async def wait() -> dict[str, Any]:
             mark = request.GET.get("after", "")
-            outcome, mark = await look_on(live.ACCOUNT, mark, live.hold_seconds())
+            outcome, mark = await look_on(live.ACCOUNT, mark, live.hold_seconds(_STALE_SECONDS))
             return {"outcome": outcome, "after": mark}
 
         return await live.answered(request, self._may_look, wait)
