@@ -23,7 +23,7 @@ def run(client: Client, options: argparse.Namespace) -> Exit:
         if options.json:
             following.print_json(answer.raw)
         else:
-            print(answer.task_id, _said(answer), flush=True)
+            print(words.clean(answer.task_id), _said(answer), flush=True)
     return Exit.DONE
 
 

@@ -6,7 +6,7 @@ import argparse
 import time
 from collections.abc import Sequence
 
-from asyncpoll.cli import following
+from asyncpoll.cli import following, words
 from asyncpoll.cli.exits import Exit
 from asyncpoll.cli.parsing import seconds
 from asyncpoll.client import Client, InboxEntry
@@ -59,4 +59,4 @@ def _print(entry: InboxEntry, as_json: bool) -> None:
     if as_json:
         following.print_json(entry.raw)
     else:
-        print(entry.id, entry.task_id, entry.status, flush=True)
+        print(*map(words.clean, (entry.id, entry.task_id, entry.status)), flush=True)

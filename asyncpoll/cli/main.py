@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from asyncpoll.cli import cancel, inbox, plan, server, submit, wait, watch
+from asyncpoll.cli import cancel, inbox, plan, server, submit, wait, watch, words
 from asyncpoll.cli.errors import GaveUp, UsageError
 from asyncpoll.cli.exits import Exit
 from asyncpoll.cli.parsing import Parser
@@ -44,11 +44,12 @@ def main(arguments: Sequence[str]) -> int:
         return code
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
+    except (UsageError, GaveUp, AsyncpollError) as error:
+        # Before OSError: a wait that took too long is one of those as well. It may quote what a server said.
+        print(f"asyncpoll {options.command}: {words.clean(str(error))}", file=sys.stderr)
+        return exit_of(error)
     except OSError as error:
         return unwritable(error, options.command)
-    except (UsageError, GaveUp, AsyncpollError) as error:
-        print(f"asyncpoll {options.command}: {error}", file=sys.stderr)
-        return exit_of(error)
 
 
 def prepare_streams() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from asyncpoll.cli import following
+from asyncpoll.cli import following, words
 from asyncpoll.cli.arguments import keyword_arguments
 from asyncpoll.cli.exits import Exit
 from asyncpoll.client import Answer, Client, NotifyFailed
@@ -49,7 +49,7 @@ def run(client: Client, options: argparse.Namespace) -> Exit:
     if options.json:
         following.print_json(answer.raw)
     else:
-        print(answer.task_id, flush=True)
+        print(words.clean(answer.task_id), flush=True)
     return Exit.DONE
 
 
@@ -66,5 +66,5 @@ def _submit(client: Client, options: argparse.Namespace, arguments: dict[str, ob
         )
     except NotifyFailed as error:
         # The task is there all the same, and its id must not be lost.
-        print(error, file=sys.stderr)
+        print(words.clean(str(error)), file=sys.stderr)
         return client.get(error.answer.task_id)

@@ -28,6 +28,7 @@ from asyncpoll.client import (
     Unreachable,
     set_testing,
 )
+from asyncpoll.client.testing import Act, ScriptedServer
 from asyncpoll.contract import Status
 from tests.support import free_port
 
@@ -233,3 +234,30 @@ def test_without_httpx_it_says_what_to_install():
     ended = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True)
     assert ended.returncode == Exit.USAGE
     assert ended.stderr == "asyncpoll: httpx is missing; pip install . in the checkout brings it.\n"
+
+
+@pytest.mark.parametrize("line", ["submit t", "cancel t", "inbox", "wait t", "wait t u"])
+@pytest.mark.parametrize("status", [200, 404])
+def test_no_answer_steers_the_terminal(capsys, line, status):
+    """Ids and the words of an error come from the server as well."""
+    evil = "\x1b[2Jx"
+    said = {"task_id": evil, "id": evil, "status": status if status == 404 else "FAILED"}
+    said |= {"version": 1, "error": {"type": evil}, "type": evil, "title": evil, "detail": evil}
+    said |= {"entries": [dict(said)], "problems": [{**said, "status": 404, "task": "t:0"}]}
+    with ScriptedServer([Act(status, said)]) as server:
+        main(
+            [*line.split(), "--url", server.url, *(["--lifetime", "0.5"] if "wait" in line else [])]
+        )
+    shown = capsys.readouterr()
+    assert "\x1b" not in shown.out + shown.err and shown.out + shown.err
+
+
+def test_an_inbox_that_never_answers_is_no_output_that_cant_be_written(capsys, monkeypatch):
+    """A wait that took too long is an OSError too, being a TimeoutError."""
+    monkeypatch.setattr("asyncpoll.cli.inbox._entries", _too_late)
+    assert main(["inbox", "--wait", "1", "--url", "http://127.0.0.1:9"]) == Exit.GAVE_UP
+    assert "Gave up waiting for inbox" in capsys.readouterr().err
+
+
+def _too_late(client, patience):
+    raise PollLifetimeExceeded("inbox", None, reason="after 1 s", attempt_count=2)
