@@ -118,7 +118,7 @@ async def test_a_renewed_poll_costs_no_statement(client, service, statements):
     ],
 )
 async def test_a_missing_scope_is_named(client, service, scopes, method, route, missing):
-    """403 with what is needed and what there is."""
+    """403 with what is needed, what there is, and what to do."""
     alice = await token(service, scopes=scopes)
     task_id = await stored(service, owner="alice")
     answer = await client.request(
@@ -126,7 +126,8 @@ async def test_a_missing_scope_is_named(client, service, scopes, method, route, 
     )
     detail = is_problem(answer, 403, "forbidden")
     assert f"scope '{missing}'" in detail
-    assert detail.endswith(f"credentials have {', '.join(sorted(scopes))}.")
+    has = ", ".join(sorted(scopes))
+    assert detail.endswith(f"credentials have {has}. Use credentials that have it.")
 
 
 @pytest.mark.parametrize("scope", ["claim:outside", "claim:*"])
