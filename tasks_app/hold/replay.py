@@ -42,7 +42,8 @@ async def replay(asked: Wait) -> Replay:
     known = 0 if held.reset else asked.known
     if held.outcome not in (Outcome.CHANGED, Outcome.TERMINAL) or known == version:
         return Replay(held, (), gap=False, next_after=known)
-    events = await owned(_read(asked, known))
+    # Read after the row, and so perhaps newer than it: one answer tells one state of the task.
+    events = [event for event in await owned(_read(asked, known)) if event.version <= version]
     first, last = (events[0].version, events[-1].version) if events else (version + 1, version)
     return Replay(held, events, gap=first > known + 1, next_after=last)
 
