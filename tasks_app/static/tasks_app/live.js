@@ -10,7 +10,7 @@
   const GAP_MS = 1_000; // between two fetches of a page, however much changes
   const READ_MARGIN_MS = 45_000; // longer than any hold that this page is given
   const LONGEST_PAUSE_MS = 30_000;
-  const CONTENT = "#content-main";
+  const CONTENT = "#content"; // with the buttons, which Django 6.1 has beside #content-main
 
   const mark = () => document.getElementById("asyncpoll-live");
   const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
