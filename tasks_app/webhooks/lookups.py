@@ -62,7 +62,11 @@ async def _look_up(host: str, port: int) -> list[str]:
         with suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(_give, answered, answer)
 
-    threading.Thread(target=work, name="asyncpoll-lookup", daemon=True).start()
+    try:
+        threading.Thread(target=work, name="asyncpoll-lookup", daemon=True).start()
+    except RuntimeError as error:  # the system gives no more threads now
+        _running.release()
+        raise LookupFailed(f"{host} can't be looked up now: {error}.") from error
     found = await answered
     if isinstance(found, OSError):
         raise LookupFailed(f"{host} can't be looked up: {found}.")
