@@ -46,6 +46,8 @@ DEAD_ON_REUSE_SECONDS: Final = 0.2
 _REUSE_PAUSE_SECONDS: Final = 1.0
 # The last hold ends this long before the lifetime, so that its answer can still travel.
 _TRAVEL_SECONDS: Final = 0.5
+# Whatever a server says: with less, every hold that runs out would be taken for a silent gateway.
+_LEAST_MARGIN_SECONDS: Final = 1.0
 _ATTEMPTS_KEPT: Final = 100
 _TOO_MANY_REQUESTS: Final = 429
 
@@ -226,7 +228,7 @@ class Conversation:
         timeout = milliseconds(document, "client_read_timeout_ms")
         granted = milliseconds(document, "hold_granted_ms")
         if timeout is not None and granted is not None and timeout > granted:
-            self._margin = (timeout - granted) / 1000
+            self._margin = max(_LEAST_MARGIN_SECONDS, (timeout - granted) / 1000)
 
     def _take_trouble(self, trouble: Trouble, event: Reply | Failure, now: float) -> None:
         """429 and 503 have a budget of their own. A 429 wants longer holds, so it does not make the next one short."""

@@ -175,6 +175,12 @@ def test_a_lifetime_of_nothing_is_one_look():
     assert Talk(lifetime=0.0).answer(1, "SUCCESS").step.value.succeeded
 
 
+def test_a_read_timeout_hardly_above_the_hold_leaves_a_second_for_the_answer():
+    """Or every hold that runs out would be an error."""
+    talk = Talk().answer(1, hold_granted_ms=25_000, client_read_timeout_ms=25_001)
+    assert talk.ask.read_seconds == talk.hold + 1
+
+
 def test_the_read_timeout_follows_what_the_server_says():
     """It is the hold and the margin that the server asks for, also after an answer that was not held."""
     talk = Talk()
