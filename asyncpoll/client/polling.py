@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -33,8 +34,8 @@ class Rhythm:
             raise Misused(
                 f"interval is {self.interval} and max_interval {self.max_interval}; give 0 < interval <= max_interval."
             )
-        if self.growth < 1:
-            raise Misused(f"growth is {self.growth}; give 1 or more.")
+        if not 1 <= self.growth < math.inf:
+            raise Misused(f"growth is {self.growth}; give a number from 1.")
 
     @classmethod
     def planned(cls, plan: object, given: Rhythm) -> Rhythm:
@@ -53,8 +54,10 @@ class Rhythm:
     def pause(self, polls: int) -> float:
         """Seconds after that many polls."""
         grown = max(0, polls - self.first_polls)
-        # Long before the power overflows it has met the cap.
-        return min(self.max_interval, self.interval * self.growth ** min(grown, 100))
+        # By logarithms, as the power of a large growth overflows long before it is asked for.
+        if grown * math.log(self.growth) >= math.log(self.max_interval / self.interval):
+            return self.max_interval
+        return min(self.max_interval, self.interval * self.growth**grown)
 
 
 class ShortPoll(OfOne):

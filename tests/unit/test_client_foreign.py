@@ -209,3 +209,18 @@ def test_a_plan_that_knows_nothing_leaves_what_was_given():
     mapping = json.loads('{"first_interval_seconds": 0.3, "growth": 3}')
     assert Rhythm.planned(mapping, given).growth == 3
     assert Rhythm.planned(SimpleNamespace(first_interval_seconds=7), given).max_interval == 7
+
+
+@pytest.mark.parametrize(("interval", "growth"), [(0.4, 1e9), (5.0, 1.8), (5.0, 1e300), (0.4, 1.0)])
+def test_no_growth_and_no_number_of_polls_is_too_much(interval, growth):
+    """A power that overflows would end the wait."""
+    rhythm = Rhythm(interval, 5.0, growth)
+    assert rhythm.pause(5) == interval
+    assert rhythm.pause(10_000) == (interval if growth == 1 else 5.0)
+
+
+@pytest.mark.parametrize("growth", [0.5, float("inf"), float("nan")])
+def test_a_growth_that_is_no_growth_is_refused(growth):
+    """With the rule."""
+    with pytest.raises(Misused, match="give a number from 1"):
+        Rhythm(0.4, 5.0, growth)
