@@ -30,3 +30,11 @@ def subscribe(listener: Listener) -> Callable[[], None]:
             _listeners.remove(listener)
 
     return unsubscribe
+
+
+def subscribe_once(listener: Listener) -> Callable[[], None]:
+    """`subscribe`, unless it is subscribed: of the process's observers, each may be installed from several places."""
+    unsubscribe = subscribe(listener)
+    if _listeners.count(listener) > 1:
+        unsubscribe()
+    return unsubscribe

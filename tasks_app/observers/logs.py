@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from asyncpoll.contract import TERMINAL, Status
 from tasks_app.errors import Unmigrated
-from tasks_app.events import subscribe
+from tasks_app.events import subscribe_once
 from tasks_app.observers import done
 from tasks_app.observers.repeats import Repeats
 from tasks_app.observers.wording import Facts, counted, delay
@@ -185,20 +185,9 @@ _FINISHED = "%(name)s %(id)s attempt %(attempt)s: %(verdict)s in %(duration_ms).
 
 def install() -> Callable[[], None]:
     """Log events from now on, once per process. Gives the function that ends it."""
-    global _end
-    if _end is None:
-        unsubscribe = subscribe(_log)
-
-        def end() -> None:
-            global _end
-            unsubscribe()
-            _end = None
-
-        _end = end
-    return _end
+    return subscribe_once(_log)
 
 
-_end: Callable[[], None] | None = None
 _repeats = Repeats()
 
 

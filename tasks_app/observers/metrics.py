@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from tasks_app.events import subscribe
+from tasks_app.events import subscribe_once
 from tasks_app.observers.waits import Waits
 
 REGISTRY: Final = CollectorRegistry()
@@ -137,20 +137,7 @@ HANDLERS: Final[Mapping[str, Handler]] = MappingProxyType(
 
 def install() -> Callable[[], None]:
     """Count events from now on, once per process. Gives the function that ends it."""
-    global _end
-    if _end is None:
-        unsubscribe = subscribe(_count)
-
-        def end() -> None:
-            global _end
-            unsubscribe()
-            _end = None
-
-        _end = end
-    return _end
-
-
-_end: Callable[[], None] | None = None
+    return subscribe_once(_count)
 
 
 def _count(event: str, facts: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from tasks_app import traces
-from tasks_app.events import subscribe
+from tasks_app.events import subscribe_once
 
 if traces.AVAILABLE:
     from opentelemetry import context as otel_context
@@ -20,20 +20,7 @@ _running: dict[tuple[UUID, int], Any] = {}
 
 def install() -> Callable[[], None]:
     """Make spans from now on, once per process, where OpenTelemetry is installed. Gives the function that ends it."""
-    global _end
-    if _end is None:
-        unsubscribe = subscribe(_trace) if traces.AVAILABLE else lambda: None
-
-        def end() -> None:
-            global _end
-            unsubscribe()
-            _end = None
-
-        _end = end
-    return _end
-
-
-_end: Callable[[], None] | None = None
+    return subscribe_once(_trace) if traces.AVAILABLE else lambda: None
 
 
 def _trace(event: str, facts: dict[str, Any]) -> None:
