@@ -13,7 +13,7 @@ class TasksAppConfig(AppConfig):
     """The Django app of asyncpoll."""
 
     name = "tasks_app"
-    verbose_name = "Tasks"
+    verbose_name = "asyncpoll"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

@@ -25,6 +25,7 @@ from tasks_app.admin.display import (
 )
 from tasks_app.admin.filters import Exact
 from tasks_app.admin.listing import LongList
+from tasks_app.admin.quoting import quotes_of
 from tasks_app.models import Delivery, DeliveryAttempt, InboxEntry, Task
 from tasks_app.models.delivery import State
 
@@ -117,15 +118,18 @@ class InboxEntryAdmin(LongList):
         return status_badge(entry.status)
 
     @admin.display(description="task")
-    def task_link(self, entry: InboxEntry) -> SafeString:
+    def task_link(self, entry: InboxEntry) -> str:
         """Its page, as long as it is kept."""
         return self.link_to(Task, entry.task_id, str(entry.task_id))
 
     @admin.display(description="error")
     def failure(self, entry: Any) -> str:
         """Why it failed."""
-        text = f"{entry.error_type}: {entry.why}" if entry.error_type else ""
-        return first_line(text, _ERROR_CHARACTERS) if text else NOTHING
+        if not entry.error_type:
+            return NOTHING
+        quotes = quotes_of({entry.task_id: entry.name})[entry.task_id]
+        why = quotes.hide(entry.why, is_cut=len(entry.why) == _ERROR_CHARACTERS)
+        return first_line(f"{entry.error_type}: {why}", _ERROR_CHARACTERS)
 
     @admin.display(description="finished")
     def finished(self, entry: InboxEntry) -> str:
@@ -172,7 +176,7 @@ class DeliveryAdmin(LongList):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
     ) -> HttpResponse:
         """The delivery's page, with its attempts below."""
-        delivery = options.get("obj") or context["original"]
+        delivery = context["original"]
         tries = DeliveryAttempt.objects.using(conf.current().DATABASE)
         context["tries"] = tries.filter(delivery_id=delivery.pk).order_by("-number")[
             :_SHOWN_ATTEMPTS
@@ -200,7 +204,7 @@ class DeliveryAdmin(LongList):
         return delivery.target.partition("?")[0] or "the owner's inbox"
 
     @admin.display(description="task")
-    def task_link(self, delivery: SeenDelivery) -> SafeString:
+    def task_link(self, delivery: SeenDelivery) -> str:
         """Its page, as long as it is kept."""
         return self.link_to(Task, delivery.task_id, str(delivery.task_id))
 

@@ -59,6 +59,7 @@ class NewestFirst(ChangeList):
 
     def _show(self, rows: list[Any]) -> None:
         """One page is all that the templates know of, so that none offers "all" of what nobody counted."""
+        self.model_admin.prepare(rows)  # type: ignore[attr-defined]
         self.result_list = rows
         self.result_count = self.full_result_count = len(rows)
         self.show_full_result_count = False

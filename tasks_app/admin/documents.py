@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +11,13 @@ from django.db.models import Func, IntegerField, TextField
 from django.db.models.functions import Cast, Left
 
 from tasks_app import conf
+from tasks_app.admin.jsonparts import readable
+from tasks_app.admin.quoting import Quotes, quotes_of
 from tasks_app.admin.redacting import Sensitive, sensitive
 from tasks_app.models import Task
 
 # About 400 lines: what somebody reads on a page. More belongs into a file.
 SHOWN_CHARACTERS = 20_000
-# Deeper nesting is no longer indented: a value of 10,000 brackets would else become megabytes of spaces.
-_DEEPEST_INDENT = 40
 
 _JSON = ("result", "args", "kwargs")
 _ARGUMENTS = ("args", "kwargs")
@@ -31,12 +30,6 @@ _TITLES = {
     "args": "Arguments",
     "kwargs": "Keyword arguments",
 }
-_PART = re.compile(
-    r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'  # a string, or the part of it before the cut
-    r"|\[\s*\]|\{\s*\}|[\[\]{}:,]"
-    r'|[^\s\[\]{}:,"]+',
-    re.DOTALL,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +52,13 @@ class Document:
         )
 
 
-def documents(task_id: UUID, task_name: str) -> list[Document]:
+def documents(task_id: UUID, task_name: str, quotes: Quotes) -> list[Document]:
     """What was given to the task of that type and what came of it; empty if the task is gone."""
     secret = sensitive(task_name)
     columns = {column: value for name in _TITLES for column, value in _columns(name, secret)}
     rows = Task.objects.using(conf.current().DATABASE).filter(pk=task_id).order_by()
     row: Mapping[str, Any] | None = rows.values("error_type", **columns).first()
-    return [] if row is None else [*_shown(row)]
+    return [] if row is None else [*_shown(row, quotes)]
 
 
 def whole(task_id: UUID, name: str) -> str | None:
@@ -78,17 +71,15 @@ def whole(task_id: UUID, name: str) -> str | None:
         return None
     as_text = Cast(sensitive(task_name).expression(name), TextField())
     text: str | None = rows.values_list(as_text, flat=True).first()
-    return text or None
+    if not text:
+        return None
+    quotes = quotes_of({task_id: task_name})[task_id]
+    return quotes.hide_json(text) if is_json(name) else quotes.hide(text)
 
 
 def is_json(name: str) -> bool:
     """Or else plain text."""
     return name in _JSON
-
-
-def readable(text: str) -> str:
-    """JSON text, indented. Takes the beginning of a text as well, and never recurses or parses numbers."""
-    return "".join(_indented(text))
 
 
 def _columns(name: str, secret: Sensitive) -> Iterator[tuple[str, Any]]:
@@ -97,40 +88,21 @@ def _columns(name: str, secret: Sensitive) -> Iterator[tuple[str, Any]]:
     yield f"{name}_size", Func(as_text, function="octet_length", output_field=IntegerField())
 
 
-def _shown(row: Mapping[str, Any]) -> Iterator[Document]:
+def _shown(row: Mapping[str, Any], quotes: Quotes) -> Iterator[Document]:
     for name, title in _TITLES.items():
         head: str | None = row[f"{name}_head"]
         if name == "error_message" and row["error_type"]:
             head = f"{row['error_type']}: {head}"
         if not head or (name in _ARGUMENTS and head in _NOTHING):
             continue
+        is_cut = len(head) > SHOWN_CHARACTERS
         text = head[:SHOWN_CHARACTERS]
         yield Document(
             name=name,
             title=title,
-            text=readable(text) if name in _JSON else text,
+            text=readable(quotes.hide_json(text, is_cut=is_cut))
+            if name in _JSON
+            else quotes.hide(text, is_cut=is_cut),
             size_bytes=row[f"{name}_size"],
-            is_cut=len(head) > SHOWN_CHARACTERS,
+            is_cut=is_cut,
         )
-
-
-def _indented(text: str) -> Iterator[str]:
-    depth = 0
-    for part in _PART.findall(text):
-        match part:
-            case "[" | "{":
-                depth += 1
-                yield part + _line(depth)
-            case "]" | "}":
-                depth -= 1
-                yield _line(depth) + part
-            case ",":
-                yield part + _line(depth)
-            case ":":
-                yield ": "
-            case _:
-                yield part
-
-
-def _line(depth: int) -> str:
-    return "\n" + "  " * min(depth, _DEEPEST_INDENT)

@@ -13,6 +13,7 @@ from django.db.models.functions import Cast, Left
 
 from tasks_app import conf
 from tasks_app.admin.display import duration, instant, percent
+from tasks_app.admin.quoting import Quotes
 from tasks_app.models import TaskEvent
 from tasks_app.models.status import EventKind
 
@@ -68,8 +69,8 @@ class History:
     is_cut: bool
 
 
-def history(task_id: UUID) -> History:
-    """Read the history of `task_id`."""
+def history(task_id: UUID, quotes: Quotes) -> History:
+    """Read the history of `task_id`, without what it quotes of sensitive arguments."""
     size = Func("data", function="pg_column_size", output_field=IntegerField())
     rows = list(
         TaskEvent.objects.using(conf.current().DATABASE)
@@ -91,7 +92,7 @@ def history(task_id: UUID) -> History:
         )[: SHOWN_ROWS + 1]
     )
     earlier = [row[2] for row in rows[1:]] + [None]
-    entries = [_entry(row, before) for row, before in zip(rows, earlier, strict=True)]
+    entries = [_entry(row, before, quotes) for row, before in zip(rows, earlier, strict=True)]
     return History(entries[:SHOWN_ROWS], _tries(rows), is_cut=len(entries) > SHOWN_ROWS)
 
 
@@ -122,7 +123,7 @@ def _words(kind: str) -> str:
     return dict(EventKind.choices).get(kind, kind)
 
 
-def _entry(row: tuple[Any, ...], before: datetime | None) -> Entry:
+def _entry(row: tuple[Any, ...], before: datetime | None, quotes: Quotes) -> Entry:
     version, kind, at, attempt, progress, message, data, size, _ = row
     return Entry(
         version=version,
@@ -131,6 +132,12 @@ def _entry(row: tuple[Any, ...], before: datetime | None) -> Entry:
         gap="" if before is None else duration(at - before),
         attempt=attempt,
         progress="" if progress is None else percent(progress),
-        message=message,
-        data=f"{size:,} bytes" if data is None and size is not None else data or "",
+        message=quotes.hide(message, is_cut=len(message) == _SHOWN_CHARACTERS),
+        data=_data(data, size, quotes),
     )
+
+
+def _data(text: str | None, size: int | None, quotes: Quotes) -> str:
+    if text is None:
+        return "" if size is None else f"{size:,} bytes"
+    return quotes.hide_json(text, is_cut=len(text) == _SHOWN_CHARACTERS)

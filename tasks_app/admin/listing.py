@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -40,6 +41,9 @@ class LongList(ReadOnlyAdmin):
     def span_of(self, request: HttpRequest, term: str) -> Q | None:
         """Which rows an index gives newest first, of those that a filtered list is searched in; None: few, by an index."""
         return searching.span(term)
+
+    def prepare(self, rows: Sequence[Any]) -> None:
+        """Give the rows of a page what their columns need besides."""
 
     def matching(self, term: str) -> Q | None:
         """What rows match a search term; None: no row can."""

@@ -9,7 +9,7 @@ from django.core import signing
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.db import OperationalError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
+from django.urls import path
 from django.utils.safestring import SafeString
 
 from asyncpoll.contract import Status
@@ -63,6 +63,13 @@ def allowed(request: HttpRequest) -> list[Verb]:
 class OrderingAdmin(ReadOnlyAdmin):
     """The page that counts, asks and places the order."""
 
+    def get_urls(self) -> list[Any]:
+        """Before Django's, whose last one takes everything."""
+        ask = path(
+            "order/", self.admin_site.admin_view(self.order_view), name=self.url_name("order")
+        )
+        return [ask, *super().get_urls()]
+
     def order_view(self, request: HttpRequest) -> HttpResponse:
         """GET: what would be touched. POST: have it done."""
         verbs = allowed(request)
@@ -74,18 +81,16 @@ class OrderingAdmin(ReadOnlyAdmin):
         newest = new_task_id()
         counted = None if sought is None else _count(sought, newest)
         is_bounded = counted is not None and counted <= MOST_COUNTED
-        context = {
-            **self.admin_site.each_context(request),
-            "title": "Act on all that the filter matches",
-            "opts": self.opts,
-            "media": self.media,
-            "sought": sought,
-            "counted": counted,
-            "most": MOST_COUNTED,
-            "verbs": verbs if is_bounded and counted else [],
-            "frozen": "" if sought is None or not is_bounded else _freeze(sought, newest, counted),
-        }
-        return TemplateResponse(request, "admin/tasks_app/task/order.html", context)
+        return self.page(
+            request,
+            "task/order.html",
+            "Act on all that the filter matches",
+            sought=sought,
+            counted=counted,
+            most=MOST_COUNTED,
+            verbs=verbs if is_bounded and counted else [],
+            frozen="" if sought is None or not is_bounded else _freeze(sought, newest, counted),
+        )
 
     def _place(self, request: HttpRequest) -> HttpResponse:
         verb = request.POST.get("verb", "")

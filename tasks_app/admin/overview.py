@@ -9,7 +9,6 @@ from django.db import OperationalError, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path
 
 from tasks_app import conf
@@ -58,19 +57,18 @@ class OverviewAdmin(PlanningAdmin):
         for each in standing.RANGES:
             if each.key == request.GET.get("range"):
                 chosen = each
-        context = {
-            **self.admin_site.each_context(request),
-            "title": "Overview",
-            "opts": self.opts,
-            "media": self.media,
-            "ranges": standing.RANGES,
-            "chosen": chosen,
-            "most": MOST_LOOKED_AT,
+        return self.page(
+            request,
+            "overview/change_list.html",
+            "Overview",
+            crumbs=self.crumbs()[:1],
+            ranges=standing.RANGES,
+            chosen=chosen,
+            most=MOST_LOOKED_AT,
+            workers=self._workers(),
+            webs=self._alive(WebProcess, _SILENT_SECONDS),
             **self._figures(chosen),
-            "workers": self._alive(WorkerProcess, conf.current().LEASE_SECONDS, stopped_at=None),
-            "webs": self._alive(WebProcess, _SILENT_SECONDS),
-        }
-        return TemplateResponse(request, "admin/tasks_app/overview/change_list.html", context)
+        )
 
     @transaction.non_atomic_requests
     async def live_view(self, request: HttpRequest) -> HttpResponse:
@@ -94,6 +92,12 @@ class OverviewAdmin(PlanningAdmin):
             }
         except OperationalError:
             return {"is_late": True}
+
+    def _workers(self) -> list[Any]:
+        workers = self._alive(WorkerProcess, conf.current().LEASE_SECONDS, stopped_at=None)
+        for worker in workers:
+            worker.link = self.link_to(WorkerProcess, worker.pk, str(worker))
+        return workers
 
     def _alive(self, model: Any, silent_after: float, **only: Any) -> list[Any]:
         rows: QuerySet[Any] = model.objects.using(conf.current().DATABASE).filter(**only)

@@ -12,7 +12,6 @@ from django import forms
 from django.core.exceptions import PermissionDenied
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 
 from tasks_app import conf
 from tasks_app.admin.readonly import ReadOnlyAdmin
@@ -59,16 +58,8 @@ class PlanningAdmin(ReadOnlyAdmin):
             raise PermissionDenied
         usual = {"days": 30, "hours_per_day": USUAL_HOURS}
         form = PlanForm(request.GET if "days" in request.GET else usual)
-        context = {
-            **self.admin_site.each_context(request),
-            "title": "How long to wait",
-            "opts": self.opts,
-            "media": self.media,
-            "form": form,
-        }
-        if form.is_valid():
-            context |= _found(form.cleaned_data)
-        return TemplateResponse(request, "admin/tasks_app/overview/plan.html", context)
+        found = _found(form.cleaned_data) if form.is_valid() else {}
+        return self.page(request, "overview/plan.html", "How long to wait", form=form, **found)
 
 
 def _found(inputs: dict[str, Any]) -> dict[str, Any]:

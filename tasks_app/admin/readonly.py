@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+import django
 from django.contrib import admin
 from django.contrib.admin.utils import flatten_fieldsets
 from django.db.models import Model, QuerySet
 from django.db.models.functions import Now
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
 from tasks_app import conf
 
@@ -47,11 +49,53 @@ class ReadOnlyAdmin(admin.ModelAdmin):
         """Every field on the page."""
         return flatten_fieldsets(self.fieldsets or ())
 
-    def url_of(self, model: type[Model], pk: UUID | int) -> str:
-        """The page of a row of `model`, in the admin site that this page belongs to."""
-        name = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"
-        return reverse(name, args=[pk], current_app=self.admin_site.name)
+    def url_name(self, word: str, model: type[Model] | None = None) -> str:
+        """The name of one of the addresses of `model`, or of what this is the admin of."""
+        options = self.opts if model is None else model._meta
+        return f"{options.app_label}_{options.model_name}_{word}"
 
-    def link_to(self, model: type[Model], pk: UUID, text: str) -> SafeString:
-        """A link to that page."""
+    def address_of(self, word: str, *args: Any, model: type[Model] | None = None) -> str:
+        """One of them, in the admin site that this page belongs to, whatever that is called."""
+        name = f"admin:{self.url_name(word, model)}"
+        return reverse(name, args=args, current_app=self.admin_site.name)
+
+    def url_of(self, model: type[Model], pk: UUID | int | str) -> str:
+        """The page of a row of `model`; of a model without pages in this site, the site's first page."""
+        if self.admin_site.is_registered(model):
+            return self.address_of("change", pk, model=model)
+        return reverse("admin:index", current_app=self.admin_site.name)
+
+    def link_to(self, model: type[Model], pk: UUID, text: str) -> str:
+        """A link to that page, where there is one."""
+        if not self.admin_site.is_registered(model):
+            return text
         return format_html('<a href="{}">{}</a>', self.url_of(model, pk), text)
+
+    def page(self, request: HttpRequest, template: str, title: str, **context: Any) -> HttpResponse:
+        """A page of this admin that is none of Django's."""
+        request.current_app = self.admin_site.name
+        common = {
+            "title": title,
+            "opts": self.opts,
+            "media": self.media,
+            "crumbs": self.crumbs(),
+            "is_list": django.VERSION >= (6, 0),
+        }
+        return TemplateResponse(
+            request,
+            f"admin/tasks_app/{template}",
+            {**self.admin_site.each_context(request), **common, **context},
+        )
+
+    def crumbs(self) -> list[dict[str, str]]:
+        """What leads from the site's first page to one of those."""
+        app = reverse(
+            "admin:app_list", args=[self.opts.app_label], current_app=self.admin_site.name
+        )
+        return [
+            {"url": app, "text": str(self.opts.app_config.verbose_name)},
+            {
+                "url": self.address_of("changelist"),
+                "text": capfirst(str(self.opts.verbose_name_plural)),
+            },
+        ]

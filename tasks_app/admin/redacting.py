@@ -35,6 +35,20 @@ class Sensitive:
             )
         return expression
 
+    def values(self) -> list[Any]:
+        """Each of them, as SQL reads it."""
+        return [
+            Func(
+                F(column),
+                Value(key),
+                template="(%(expressions)s)",
+                arg_joiner=" -> ",
+                output_field=JSONField(),
+            )
+            for column in ("args", "kwargs")
+            for key in self._keys(column)
+        ]
+
     def hide(
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[list[Any], dict[str, Any]]:

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
+from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import (
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseNotAllowed,
-    HttpResponseRedirect,
-)
-from django.urls import URLPattern, path
+from django.http import HttpRequest
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from tasks_app.admin import scheduling
+from tasks_app.admin import schedule_verbs
 from tasks_app.admin.display import NOTHING, badge, moment
-from tasks_app.admin.readonly import ReadOnlyAdmin
 from tasks_app.admin.redacting import sensitive
+from tasks_app.admin.steering import Button, SteeringAdmin
 from tasks_app.cron import next_tick
 from tasks_app.errors import InvalidSchedule
 from tasks_app.models import Schedule, Task
@@ -45,13 +36,19 @@ _SHOWN_TICKS = 5
 _SHOWN_CHARACTERS = 2_000
 
 
-class ScheduleAdmin(ReadOnlyAdmin):
+class ScheduleAdmin(SteeringAdmin):
     """Schedules, by name. The code declares them; here they are paused, resumed and run out of turn."""
 
     list_display = ("name", "state", "task", "cron", "timezone", "upcoming", "latest")
     sortable_by = ()
     ordering = ("name",)
     actions = ("pause_selected", "resume_selected", "run_selected")
+    pk_converter = "int"
+    buttons = (
+        Button("pause", "Pause", schedule_verbs.pause, "pause", lambda each: not each.paused),
+        Button("resume", "Resume", schedule_verbs.resume, "pause", lambda each: each.paused),
+        Button("run", "Run now", schedule_verbs.run_now, "run", lambda each: each.active),
+    )
     fieldsets = (
         (
             None,
@@ -81,80 +78,17 @@ class ScheduleAdmin(ReadOnlyAdmin):
     @admin.action(description="Pause selected schedules", permissions=["pause"])
     def pause_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Let their ticks pass without tasks."""
-        self._steer(request, queryset, scheduling.pause)
+        self.steer(request, queryset, schedule_verbs.pause)
 
     @admin.action(description="Resume selected schedules", permissions=["pause"])
     def resume_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Let their ticks make tasks again."""
-        self._steer(request, queryset, scheduling.resume)
+        self.steer(request, queryset, schedule_verbs.resume)
 
     @admin.action(description="Run selected schedules now", permissions=["run"])
     def run_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Enqueue the task of each once more."""
-        self._steer(request, queryset, scheduling.run_now)
-
-    def get_urls(self) -> list[URLPattern]:
-        """The buttons' addresses, before Django's, whose last one takes everything."""
-        buttons = (
-            ("pause", scheduling.pause, self.has_pause_permission),
-            ("resume", scheduling.resume, self.has_pause_permission),
-            ("run", scheduling.run_now, self.has_run_permission),
-        )
-        return [
-            *(
-                path(
-                    f"<int:pk>/{word}/",
-                    self.admin_site.admin_view(self._button(verb, is_allowed)),
-                    name=f"tasks_app_schedule_{word}",
-                )
-                for word, verb, is_allowed in buttons
-            ),
-            *super().get_urls(),
-        ]
-
-    def render_change_form(
-        self,
-        request: HttpRequest,
-        context: dict[str, Any],
-        add: bool = False,
-        change: bool = False,
-        form_url: str = "",
-        obj: Any = None,
-    ) -> HttpResponse:
-        """The schedule page, with the buttons that can do something."""
-        may_pause = self.has_pause_permission(request)
-        buttons = {
-            "title": "Schedule",
-            "can_pause": may_pause and not obj.paused,
-            "can_resume": may_pause and obj.paused,
-            "can_run": self.has_run_permission(request) and obj.active,
-        }
-        return super().render_change_form(request, context | buttons, add, change, form_url, obj)
-
-    def _button(
-        self, verb: scheduling.Verb, is_allowed: Callable[[HttpRequest], bool]
-    ) -> Callable[..., HttpResponse]:
-        def press(request: HttpRequest, pk: int) -> HttpResponse:
-            if request.method != "POST":
-                return HttpResponseNotAllowed(["POST"])
-            if not is_allowed(request):
-                raise PermissionDenied
-            schedule = self.get_queryset(request).filter(pk=pk).first()
-            if schedule is None:
-                raise Http404
-            self._steer(request, [schedule], verb)
-            return HttpResponseRedirect(self.url_of(Schedule, pk))
-
-        return press
-
-    def _steer(
-        self, request: HttpRequest, schedules: Iterable[Schedule], verb: scheduling.Verb
-    ) -> None:
-        results = scheduling.steer(
-            schedules, verb, log=lambda schedule, line: self.log_change(request, schedule, line)
-        )
-        for was_done, sentence in scheduling.account(results):
-            self.message_user(request, sentence, messages.SUCCESS if was_done else messages.WARNING)
+        self.steer(request, queryset, schedule_verbs.run_now)
 
     @admin.display(description="state")
     def state(self, schedule: SeenSchedule) -> SafeString:

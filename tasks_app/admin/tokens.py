@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from django import forms
-from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import transaction
+from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from django.http import (
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseNotAllowed,
-    HttpResponseRedirect,
-)
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 
-from tasks_app import conf
+from tasks_app.admin.accounting import Steered
 from tasks_app.admin.display import NOTHING, badge, moment
-from tasks_app.admin.readonly import ReadOnlyAdmin
+from tasks_app.admin.steering import Button, SteeringAdmin
 from tasks_app.errors import InvalidScope
 from tasks_app.models import Token
 from tasks_app.store import make_token, revoke_token
@@ -81,7 +71,13 @@ class TokenForm(forms.ModelForm):
             raise ValidationError(str(error)) from error
 
 
-class TokenAdmin(ReadOnlyAdmin):
+def _revoke(token: Token) -> Steered:
+    if run(revoke_token(token.pk)):
+        return Steered(str(token), "Revoked {them}")
+    return Steered(str(token), skipped="revoked before")
+
+
+class TokenAdmin(SteeringAdmin):
     """Tokens, the newest first. They are made and revoked; nothing of them is ever edited, and no secret is kept."""
 
     form = TokenForm
@@ -100,6 +96,10 @@ class TokenAdmin(ReadOnlyAdmin):
     sortable_by = ()
     ordering = ("-created_at",)
     actions = ("revoke_selected",)
+    pk_converter = "slug"
+    buttons = (
+        Button("revoke", "Revoke", _revoke, "revoke", lambda token: token.revoked_at is None),
+    )
     fieldsets = (
         (
             None,
@@ -120,38 +120,6 @@ class TokenAdmin(ReadOnlyAdmin):
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         """May this user revoke tokens?"""
         return request.user.has_perm("tasks_app.revoke_token")
-
-    def get_urls(self) -> list[URLPattern]:
-        """The button's address, before Django's, whose last one takes everything."""
-        revoke = path(
-            "<slug:pk>/revoke/",
-            self.admin_site.admin_view(self.revoke_view),
-            name="tasks_app_token_revoke",
-        )
-        return [revoke, *super().get_urls()]
-
-    def revoke_view(self, request: HttpRequest, pk: str) -> HttpResponse:
-        """POST: revoke this token."""
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
-        if not self.has_revoke_permission(request):
-            raise PermissionDenied
-        token = self.get_queryset(request).filter(pk=pk).first()
-        if token is None:
-            raise Http404
-        self._revoke(request, [token])
-        return HttpResponseRedirect(self.url_of(Token, token.pk))
-
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        """The token page, with a button for whoever may revoke."""
-        context = {**(extra_context or {}), "can_revoke": self.has_revoke_permission(request)}
-        return super().change_view(request, object_id, form_url, context)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """What can be chosen, or what is known."""
@@ -183,35 +151,16 @@ class TokenAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, obj: Any, post_url_continue: Any = None
     ) -> HttpResponse:
         """The one page that ever has the token. Not a message after a redirect, which would be kept in a cookie."""
-        context = {
-            **self.admin_site.each_context(request),
-            "title": "Token",
-            "opts": self.opts,
-            "issued": request.issued,  # type: ignore[attr-defined]
-            "page": self.url_of(Token, obj.pk),
-        }
+        issued = request.issued  # type: ignore[attr-defined]
         # Django lets nobody cache a page of the admin.
-        return TemplateResponse(request, "admin/tasks_app/token/issued.html", context)
+        return self.page(
+            request, "token/issued.html", "Token", issued=issued, page=self.url_of(Token, obj.pk)
+        )
 
     @admin.action(description="Revoke selected tokens", permissions=["revoke"])
     def revoke_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """End them in every process."""
-        self._revoke(request, queryset)
-
-    def _revoke(self, request: HttpRequest, tokens: Iterable[Token]) -> None:
-        done, skipped = [], []
-        for token in tokens:
-            with transaction.atomic(using=conf.current().DATABASE):
-                if run(revoke_token(token.pk)):
-                    self.log_change(request, token, "Revoked it.")
-                    done.append(str(token))
-                else:
-                    skipped.append(str(token))
-        if done:
-            self.message_user(request, f"Revoked {', '.join(done)}.", messages.SUCCESS)
-        if skipped:
-            said = f"Skipped {', '.join(skipped)}, revoked before."
-            self.message_user(request, said, messages.WARNING)
+        self.steer(request, queryset, _revoke)
 
     @admin.display(description="state")
     def state(self, token: SeenToken) -> SafeString:

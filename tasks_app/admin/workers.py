@@ -8,14 +8,13 @@ from django.contrib import admin
 from django.contrib.admin import SimpleListFilter
 from django.db.models import F, QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from tasks_app import conf
 from tasks_app.admin.display import badge, duration, moment
 from tasks_app.admin.readonly import ReadOnlyAdmin
-from tasks_app.models import WorkerProcess
+from tasks_app.models import Task, WorkerProcess
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -115,7 +114,7 @@ class WorkerProcessAdmin(ReadOnlyAdmin):
     @admin.display(description="tasks")
     def held_tasks(self, worker: SeenWorker) -> SafeString:
         """A link to the tasks that it holds now."""
-        tasks = reverse("admin:tasks_app_task_changelist", current_app=self.admin_site.name)
+        tasks = self.address_of("changelist", model=Task)
         return format_html(
             '<a href="{}?status=RUNNING&amp;q=worker:{}">Tasks it runs now</a>', tasks, worker.pk
         )

@@ -42,4 +42,5 @@ class Order(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.get_verb_display()} {self.counted} tasks"
+        plural = "" if self.counted == 1 else "s"
+        return f"{self.get_verb_display()} {self.counted:,} task{plural}"

@@ -376,3 +376,49 @@ def test_sensitive_arguments_are_shown_to_nobody(admin_client: Client) -> None:
             assert secret not in admin_client.get(address).content.decode()
     assert "&quot;b&quot;: &quot;password&quot;" in text_of(admin_client, page(ids[0]))
     assert Task.objects.get(pk=ids[0]).kwargs["password"] == secret
+
+
+def test_what_texts_quote_of_sensitive_arguments_is_shown_to_nobody(admin_client: Client) -> None:
+    """Messages, errors, tracebacks, data and results: on the list, the page, in files, and in an inbox."""
+    secret = "hunter2 or so"
+    claimed = running(name="sample.sign_in", kwargs=f'{{"user": "ann", "password": "{secret}"}}')
+    said(claimed, Milestone("progress", 0.5, f"trying {secret}", f'{{"with": "{secret}"}}'))
+    said(
+        claimed,
+        Milestone("failed", None, f"gave up on {secret}"),
+        status=Status.FAILED,
+        error_type="ValueError",
+        error_message=f"{secret!r} is wrong",
+        traceback=f"Traceback …\nValueError: {secret!r}",
+        failed=True,
+    )
+    text = f"{text_of(admin_client, reverse(LIST))}{text_of(admin_client, page(claimed.id))}"
+    assert secret not in text and secret[:6] not in text
+    assert text.count("gave up on [hidden]") >= 2 and "trying [hidden]" in text
+    assert "{&quot;with&quot;: &quot;[hidden]&quot;}" in text
+    for name in ("error_message", "traceback"):
+        address = reverse("admin:tasks_app_task_download", args=[claimed.id, name])
+        assert "&#x27;[hidden]&#x27;" in text and "[hidden]" in text_of(admin_client, address)
+        assert secret not in text_of(admin_client, address)
+    over = succeeded(f'{{"token": "{secret}"}}', name="sample.sign_in", args=f'["ann", "{secret}"]')
+    address = reverse("admin:tasks_app_task_download", args=[over, "result"])
+    assert admin_client.get(address).json() == {"token": "[hidden]"}
+    assert secret not in text_of(admin_client, page(over))
+
+
+def test_an_error_whose_beginning_is_shown_does_not_end_in_a_piece_of_a_secret(
+    admin_client: Client,
+) -> None:
+    """The list cuts it after sixty characters, wherever the secret may be."""
+    for length in range(40, 61):
+        claimed = running(name="sample.sign_in", kwargs='{"user": "ann", "password": "hunter2"}')
+        said(
+            claimed,
+            Milestone("failed"),
+            status=Status.FAILED,
+            error_type="E",
+            error_message=f"{'.' * length}hunter2 and more",
+            failed=True,
+        )
+    html = text_of(admin_client, reverse(LIST))
+    assert "..h" not in html and html.count("..[h") >= 10

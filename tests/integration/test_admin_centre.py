@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from tasks_app.models import Delivery, InboxEntry
+from tasks_app.models import Delivery, InboxEntry, Task
 from tasks_app.store import (
     Attempt,
     acknowledge,
@@ -114,3 +114,17 @@ def test_nothing_can_be_added_changed_or_deleted(admin_client, model):
     change = reverse(f"admin:tasks_app_{model}_change", args=[row.pk])
     assert admin_client.post(change, {"owner": "me"}).status_code == 403
     assert Delivery.objects.get().owner == "acme"
+
+
+def test_an_entry_does_not_quote_sensitive_arguments(admin_client):
+    """Nor does one whose task is gone, of which nobody knows any more what it was given."""
+    secret = "hunter2 or so"
+    task_id = told(
+        failed(f"{secret!r} is wrong", name="sample.sign_in", args=f'["ann", "{secret}"]'), INBOX
+    )
+    [entry] = listed(admin_client, ENTRIES).result_list
+    text = page(admin_client, ENTRIES, entry.pk)
+    assert secret not in text and "OSError: &#x27;[hidden]&#x27; is wrong" in text
+    Task.objects.filter(pk=task_id).delete()
+    text = page(admin_client, ENTRIES, entry.pk)
+    assert secret not in text and "OSError: [hidden]" in text

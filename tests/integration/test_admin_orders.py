@@ -110,7 +110,7 @@ class TestAsking:
         assert re.findall(r'name="verb" value="(\w+)"', html) == ["cancel"]
         _, frozen = asked(client, status="PENDING")
         assert client.post(reverse(ASK), {"frozen": frozen, "verb": "delete"}).status_code == 403
-        assert confirmed(client, frozen, "cancel")[0].startswith("Cancel 1 tasks is on its way")
+        assert confirmed(client, frozen, "cancel")[0].startswith("Cancel 1 task is on its way")
         assert staff("view_task").get(reverse(ASK)).status_code == 403
         assert staff("cancel_task").get(reverse(ASK)).status_code == 403
 
@@ -119,9 +119,9 @@ class TestAsking:
         pending()
         _, frozen = asked(admin_client, status="PENDING", type="sample.add")
         [said_so] = confirmed(admin_client, frozen, "cancel")
-        assert said_so.startswith("Cancel 1 tasks is on its way")
+        assert said_so.startswith("Cancel 1 task is on its way")
         assert LogEntry.objects.get().change_message == (
-            "Cancel 1 tasks: status PENDING, type sample.add."
+            "Cancel 1 task: status PENDING, type sample.add."
         )
         listed = admin_client.get(reverse("admin:tasks_app_order_changelist")).content.decode()
         assert "on its way" in listed and "status PENDING, type sample.add" in listed

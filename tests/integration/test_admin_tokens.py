@@ -108,8 +108,8 @@ def test_revoking_says_what_it_did(admin_client: Client) -> None:
     data = {"action": "revoke_selected", "_selected_action": [first.pk, second.pk]}
     answer = admin_client.post(reverse(LIST), data, follow=True)
     assert {str(message) for message in answer.context["messages"]} == {
-        f"Revoked ap_{first.pk}.",
-        f"Skipped ap_{second.pk}, revoked before.",
+        f"Revoked 1 token: ap_{first.pk}.",
+        f"Skipped 1 token, revoked before: ap_{second.pk}.",
     }
     assert Token.objects.get(pk=first.pk).revoked_at is not None
     assert [entry.change_message for entry in LogEntry.objects.all()] == ["Revoked it."]
@@ -123,7 +123,9 @@ def test_the_page_has_a_button_that_revokes(admin_client: Client) -> None:
     assert admin_client.get(button).status_code == 405
     answer = admin_client.post(button, follow=True)
     assert answer.redirect_chain == [(page(token), 302)]
-    assert [str(message) for message in answer.context["messages"]] == [f"Revoked ap_{token.pk}."]
+    assert [str(message) for message in answer.context["messages"]] == [
+        f"Revoked 1 token: ap_{token.pk}."
+    ]
     assert button not in answer.content.decode()
     assert Token.objects.get(pk=token.pk).revoked_at is not None
     assert [entry.change_message for entry in LogEntry.objects.all()] == ["Revoked it."]

@@ -18,7 +18,7 @@ from tasks_app.admin.display import (
     progress_bar,
     status_badge,
 )
-from tasks_app.admin.documents import readable
+from tasks_app.admin.jsonparts import readable
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
