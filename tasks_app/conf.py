@@ -77,8 +77,8 @@ class Conf:
 
     WEBHOOKS: bool = True
     """May the end of a task be told to a webhook? Whoever asks needs a secret: `manage.py createwebhooksecret`."""
-    WEBHOOK_CONCURRENCY: int = 16
-    """Webhooks that one process sends at once; a quarter of them to one host."""
+    WEBHOOK_CONCURRENCY: int = 32
+    """Webhooks that one process sends at once; half of them of one owner, an eighth to one host."""
     WEBHOOK_RETRY_SECONDS: float = 86_400.0
     """How long a webhook that is not taken is tried again."""
     WEBHOOK_TEST_HOSTS: tuple[str, ...] = ()

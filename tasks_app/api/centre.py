@@ -36,7 +36,7 @@ async def notify_task(request: HttpRequest, task_id: str, identity: Identity) ->
     """Have the end of a task told, also if it is over. Asking again changes nothing."""
     identifier = parse_task_id(task_id, identity)
     notice = read_json(request, NotifyBody).root
-    asked = await asked_for(notice)
+    asked = await asked_for(notice, identity.owner)
     promised = await owned(_leave(identifier, identity.owner, asked))
     return answer(
         {

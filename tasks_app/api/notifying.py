@@ -13,7 +13,7 @@ from tasks_app.store import Promised, Target, find_webhook_secret, promise
 from tasks_app.store.deliveries import MOST_PER_TASK
 from tasks_app.store.pool import Transaction
 from tasks_app.webhooks.lookups import AddressRefused, LookupFailed, addresses_of
-from tasks_app.webhooks.targets import INBOX, read, webhook
+from tasks_app.webhooks.targets import INBOX, Hook, read, webhook
 
 _LOOKUP_SECONDS = 3.0
 
@@ -26,25 +26,26 @@ class Asked:
     trouble: NotifyRefused | None = None
 
 
-async def asked_for(notice: InboxNotice | WebhookNotice) -> Asked:
-    """The target that a body names. Raises NotifyRefused for what can't be one, whoever asks and whenever."""
+async def asked_for(notice: InboxNotice | WebhookNotice, owner: str | None) -> Asked:
+    """The target that a body of `owner`'s names. Raises NotifyRefused for what can't be one, whoever asks and whenever."""
     if isinstance(notice, InboxNotice):
         return Asked(INBOX)
     settings = conf.current()
     if not settings.WEBHOOKS:
         raise NotifyRefused("This server sends no webhooks; ask for the inbox instead.", "webhook")
     target = webhook(notice.webhook, settings.WEBHOOK_TEST_HOSTS)
-    return Asked(target, await _trouble(target, settings.WEBHOOK_TEST_HOSTS))
+    hook = read(target.address, settings.WEBHOOK_TEST_HOSTS)
+    return Asked(target, await _trouble(hook, owner or ""))
 
 
-async def _trouble(target: Target, test_hosts: tuple[str, ...]) -> NotifyRefused | None:
+async def _trouble(hook: Hook, owner: str) -> NotifyRefused | None:
     try:
         async with asyncio.timeout(_LOOKUP_SECONDS):
-            await addresses_of(read(target.address, test_hosts))
+            await addresses_of(hook, owner)
     except (AddressRefused, LookupFailed, TimeoutError):
         # The same words for each: who asks shall not learn which names there are inside.
         return NotifyRefused(
-            f"webhook names the host {target.host!r:.80}; it must have public addresses, and no others, and none were "
+            f"webhook names the host {hook.host!r:.80}; it must have public addresses, and no others, and none were "
             "found. Check the name, or try again.",
             "webhook",
         )

@@ -120,7 +120,7 @@ async def submit(request: HttpRequest, submission: Submission) -> HttpResponse:
     with following(request.headers):
         new = await prepare(submission, owner, len(request.body))
     preferred = preferred_wait(request)
-    asked = None if submission.notify is None else await asked_for(submission.notify)
+    asked = None if submission.notify is None else await asked_for(submission.notify, owner)
     made = await submit_task(new, key, preferred or 0.0, asked)
     headers: dict[str, str] = {"Location": f"{request.path.rstrip('/')}/{made.row.id}"}
     if preferred is not None:

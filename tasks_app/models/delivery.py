@@ -65,7 +65,18 @@ class Delivery(models.Model):
         ]
         indexes = [
             models.Index(
-                "host", "due_at", "id", name="asyncpoll_delivery_due", condition=Q(state="DUE")
+                "owner",
+                "host",
+                "due_at",
+                "id",
+                name="asyncpoll_delivery_routes",
+                condition=Q(state="DUE", host__gt=""),
+            ),
+            models.Index(
+                "due_at",
+                "id",
+                name="asyncpoll_delivery_inboxes",
+                condition=Q(state="DUE", host=""),
             ),
             models.Index("id", name="asyncpoll_delivery_waiting", condition=Q(state="WAITING")),
             models.Index("owner", "id", name="asyncpoll_delivery_owned"),

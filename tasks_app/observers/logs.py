@@ -62,6 +62,10 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
             ERROR,
             "Webhook %(id)s to %(host)s is given up after attempt %(attempt)s (%(error)s); it was due for %(owed_seconds delay)s",
         ),
+        "delivery.broke": (
+            ERROR,
+            "Webhook %(id)s to %(host)s met a fault of ours at attempt %(attempt)s: %(error)s in %(place)s",
+        ),
         "schedule.ticked": (INFO, "Schedule %(name)s ticked %(late_seconds).3f s ago: task %(id)s"),
         "schedule.strange": (
             WARNING,

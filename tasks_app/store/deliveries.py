@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from asyncpoll.contract import DeliveryState, Status
@@ -18,7 +19,7 @@ MOST_RESULT_BYTES = 8_192
 """Results up to this size are told along with the end; a larger one has to be fetched from the task."""
 OVERLAP_SECONDS = 86_400.0
 """How long the secret before signs beside a new one."""
-MOST_HOSTS = 200
+MOST_ROUTES = 200
 """That one look takes in."""
 
 
@@ -29,6 +30,13 @@ class Target:
     address: str
     host: str
     key: UUID
+
+
+class Route(NamedTuple):
+    """Whose ends are told where; without a host it is the inboxes, all of them."""
+
+    owner: str = ""
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +80,11 @@ class Due:
     secrets: tuple[KeptSecret, ...]
     ended: Ended | None
 
+    @property
+    def route(self) -> Route:
+        """Its own."""
+        return Route(self.owner, self.host)
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
@@ -113,9 +126,13 @@ def promise(task_id: UUID, target: Target, *, may_be_new: bool = True) -> Call[P
     )
 
 
-def due_hosts(start: str) -> Call[dict[str, float]]:
-    """In how many seconds each host, from `start` on in alphabetical order, is to be told something. Empty: inboxes."""
-    return Call("due_hosts", {"start": start, "limit": MOST_HOSTS}, lambda rows: dict(rows))
+def due_routes(start: Route) -> Call[dict[Route, float]]:
+    """In how many seconds there is something to tell in each route, from `start` on in alphabetical order."""
+    return Call(
+        "due_routes",
+        {**start._asdict(), "limit": MOST_ROUTES},
+        lambda rows: {Route(owner, host): seconds for owner, host, seconds in rows},
+    )
 
 
 def fill_inboxes(limit: int) -> Call[tuple[int, int]]:
@@ -123,12 +140,14 @@ def fill_inboxes(limit: int) -> Call[tuple[int, int]]:
     return Call("fill_inboxes", {"limit": limit}, lambda rows: (rows[0][0], rows[0][1]))
 
 
-def take_deliveries(room: Mapping[str, int], lease_seconds: float) -> Call[list[Due]]:
-    """Take webhooks that are due, up to `room` of each host. They are due again when the lease is over."""
+def take_deliveries(room: Mapping[Route, int], lease_seconds: float) -> Call[list[Due]]:
+    """Take webhooks that are due, up to `room` of each route. They are due again when the lease is over."""
     return Call(
         "take_deliveries",
         {
-            "lanes": json_text([{"host": host, "room": most} for host, most in room.items()]),
+            "routes": json_text(
+                [{**route._asdict(), "room": most} for route, most in room.items()]
+            ),
             "lease": lease_seconds,
             "overlap": OVERLAP_SECONDS,
             "most": MOST_RESULT_BYTES,

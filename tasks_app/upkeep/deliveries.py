@@ -1,4 +1,4 @@
-"""Tells the ends of tasks: into inboxes, and to webhooks, a few at a time of each host."""
+"""Tells the ends of tasks: into inboxes, and to webhooks, a few at a time of each owner and host."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ from tasks_app.loops import Loop
 from tasks_app.store import (
     Attempt,
     Due,
-    due_hosts,
+    Route,
+    due_routes,
     fill_inboxes,
     record_delivery,
     take_deliveries,
 )
-from tasks_app.store.deliveries import MOST_HOSTS
+from tasks_app.store.deliveries import MOST_ROUTES
 from tasks_app.store.pool import Pool
 from tasks_app.webhooks.patience import pause_after
+from tasks_app.webhooks.places import Places
 from tasks_app.webhooks.sending import ATTEMPT_SECONDS, Sender
 
-INBOXES = ""
+INBOXES = Route()
 _BATCH = 500
 # Hints may be lost, and then this is how late an end is told.
 _EVERY_SECONDS = 5.0
 # Whoever took a webhook and died has it sent again after this long; longer than an attempt and the recording of it.
 _LEASE_SECONDS = 3 * ATTEMPT_SECONDS
-# One host that does not answer keeps three quarters of the places free for others.
-_HOST_SHARE = 4
+# A host that does not answer has an eighth of the places.
+_HOST_SHARE = 8
 # A process that ends lets attempts come to their end for so long.
 _FAREWELL_SECONDS = 1.0
 
@@ -45,23 +47,25 @@ class Deliveries(Loop):
 
     def __init__(self, pool: Pool) -> None:
         super().__init__()
+        most = conf.current().WEBHOOK_CONCURRENCY
         self._pool = pool
         self._sender = Sender()
         self._flights: set[asyncio.Task[None]] = set()
-        self._flying: Counter[str] = Counter()
+        self._places = Places(most, most_each=max(1, most // _HOST_SHARE))
         self._start = INBOXES
 
     async def step(self) -> float:
         """Tell what is due. A full batch is followed by the next at once, a full house by whoever makes room."""
-        hosts = await self._pool.run(due_hosts(self._start))
-        # The others' turn, where there are more hosts than one look takes in.
-        self._start = next(reversed(hosts)) if len(hosts) == MOST_HOSTS else INBOXES
+        routes = await self._pool.run(due_routes(self._start))
+        inboxes = routes.pop(INBOXES, None)
+        # The others' turn, where there are more than one look takes in.
+        self._start = next(reversed(routes)) if len(routes) == MOST_ROUTES else INBOXES
         is_behind = self._start != INBOXES
-        if hosts.pop(INBOXES, 1.0) <= 0:
+        if inboxes is not None and inboxes <= 0:
             is_behind |= await self._fill()
         if conf.current().WEBHOOKS:
-            is_behind |= await self._take(self._room(hosts))
-        ahead = [seconds for seconds in hosts.values() if seconds > 0]
+            is_behind |= await self._take(self._room(routes))
+        ahead = [seconds for seconds in (inboxes, *routes.values()) if seconds and seconds > 0]
         return 0.0 if is_behind else min([_EVERY_SECONDS, *ahead])
 
     async def stop(self, within: float = 2.0) -> None:
@@ -78,39 +82,36 @@ class Deliveries(Loop):
             emit("inbox.filled", count=entries)
         return looked == _BATCH
 
-    def _room(self, hosts: Mapping[str, float]) -> dict[str, int]:
-        """How many to take of which host: one of each, in no order that would favour one, then another of each."""
-        most, most_each = _limits()
-        free = most - len(self._flights)
-        due = [host for host, seconds in hosts.items() if seconds <= 0]
-        room: Counter[str] = Counter()
-        for _ in range(most_each):
-            for host in random.sample(due, len(due)):
-                if room.total() < free and room[host] + self._flying[host] < most_each:
-                    room[host] += 1
-        return dict(room)
+    def _room(self, routes: Mapping[Route, float]) -> Counter[Route]:
+        """How many to take of which: one of each, in no order that would favour one, then another of each."""
+        places = self._places.copy()
+        due = [route for route, seconds in routes.items() if seconds <= 0]
+        room: Counter[Route] = Counter()
+        for _ in range(places.most_each):
+            for route in random.sample(due, len(due)):
+                if places.is_free(*route):
+                    places.take(*route)
+                    room[route] += 1
+        return room
 
-    async def _take(self, room: Mapping[str, int]) -> bool:
-        """Take so many and send them. True where there may be more of a host that has places left."""
+    async def _take(self, room: Counter[Route]) -> bool:
+        """Take so many and send them. True where there may be more of a route that has places left."""
         if not room:
             return False
-        taken: Counter[str] = Counter()
+        taken: Counter[Route] = Counter()
         for due in await self._pool.run(take_deliveries(room, _LEASE_SECONDS)):
-            taken[due.host] += 1
+            taken[due.route] += 1
+            self._places.take(*due.route)
             flight = asyncio.create_task(self._deliver(due), name="asyncpoll:webhook")
-            self._flying[due.host] += 1
             self._flights.add(flight)
-            flight.add_done_callback(partial(self._landed, due.host))
-        most, most_each = _limits()
-        return len(self._flights) < most and any(
-            count == room[host] and self._flying[host] < most_each for host, count in taken.items()
+            flight.add_done_callback(partial(self._landed, due.route))
+        return any(
+            count == room[route] and self._places.is_free(*route) for route, count in taken.items()
         )
 
-    def _landed(self, host: str, flight: asyncio.Task[None]) -> None:
+    def _landed(self, route: Route, flight: asyncio.Task[None]) -> None:
         self._flights.discard(flight)
-        self._flying[host] -= 1
-        if not self._flying[host]:
-            del self._flying[host]
+        self._places.leave(*route)
         self.wake()
 
     async def _deliver(self, due: Due) -> None:
@@ -125,12 +126,6 @@ class Deliveries(Loop):
         with suppress(StoreUnavailable):
             await self._pool.run(record_delivery(due, attempt, pause))
         _tell(due, attempt, pause)
-
-
-def _limits() -> tuple[int, int]:
-    """Webhooks at once, and of one host."""
-    most = conf.current().WEBHOOK_CONCURRENCY
-    return most, max(1, most // _HOST_SHARE)
 
 
 def _tell(due: Due, attempt: Attempt, pause: float | None) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
+import traceback
 from collections.abc import Collection, Iterable, Sequence
 
 import httpcore
 
 from tasks_app.errors import NotifyRefused
+from tasks_app.events import emit
 from tasks_app.store import Attempt, Due
 from tasks_app.webhooks import lookups
 from tasks_app.webhooks.payload import body_of
@@ -33,7 +35,7 @@ class Sender:
         self._trusted: ssl.SSLContext | None = None
 
     async def send(self, due: Due, test_hosts: Collection[str]) -> Attempt:
-        """Try once, for ten seconds at most. Never raises for what a receiver does, or is."""
+        """Try once, for ten seconds at most. Never raises: what is not on record would be sent again for ever."""
         started = time.monotonic()
         status, error = None, ""
         try:
@@ -41,6 +43,16 @@ class Sender:
                 status, error = await self._try(due, test_hosts)
         except TimeoutError:
             error = "Timeout"
+        except Exception as failure:
+            error = type(failure).__name__
+            emit(
+                "delivery.broke",
+                id=due.id,
+                host=due.host,
+                attempt=due.attempt,
+                error=error,
+                place=_place_of(failure),
+            )
         return Attempt(status, error, (time.monotonic() - started) * 1000)
 
     async def _try(self, due: Due, test_hosts: Collection[str]) -> tuple[int | None, str]:
@@ -52,7 +64,7 @@ class Sender:
         body = body_of(due.id, due.ended)
         try:
             hook = read(due.address, test_hosts)
-            addresses = await lookups.addresses_of(hook)
+            addresses = await lookups.addresses_of(hook, due.owner)
             headers = sign(keys, str(due.id), due.at, body)
             status = await self._post(hook, addresses, headers, body.encode())
         except _FAILURES as failure:
@@ -118,6 +130,12 @@ _FAILURES = (
     httpcore.TimeoutException,
     OSError,
 )
+
+
+def _place_of(failure: Exception) -> str:
+    """Where it was raised: its text may quote what a receiver sent, or a secret."""
+    raised_in = traceback.extract_tb(failure.__traceback__)[-1]
+    return f"{raised_in.filename}:{raised_in.lineno}"
 
 
 def _named(failure: Exception) -> str:

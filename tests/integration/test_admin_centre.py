@@ -12,6 +12,7 @@ from django.urls import reverse
 from tasks_app.models import Delivery, InboxEntry, Task
 from tasks_app.store import (
     Attempt,
+    Route,
     acknowledge,
     fill_inboxes,
     lock_task,
@@ -90,7 +91,7 @@ def test_each_attempt_of_a_delivery_is_shown(admin_client):
     """With its status and its error; the query of the address, which may be a secret, is not."""
     task_id = told(succeeded(), HOOK)
     for status, error in ((503, "HTTP 503"), (None, "CertificateRefused")):
-        [due] = run(take_deliveries({HOOK.host: 1}, 0.0))
+        [due] = run(take_deliveries({Route("acme", HOOK.host): 1}, 0.0))
         run(record_delivery(due, Attempt(status, error, 12.3), 0.0))
     told(pending(), HOOK)
     [delivery] = listed(admin_client, DELIVERIES, q=f"task:{task_id}").result_list

@@ -16,12 +16,13 @@ from tasks_app.store import (
     Change,
     KeptSecret,
     Milestone,
+    Route,
     acknowledge,
     cancel,
     commit,
     delete,
     dsn,
-    due_hosts,
+    due_routes,
     fill_inboxes,
     filled_inboxes,
     keep_webhook_secret,
@@ -82,9 +83,9 @@ def test_the_end_of_a_task_makes_its_claim_check_due():
     [task_id] = enqueued(owner="acme")
     promised = asked(task_id)
     assert promised.state is DeliveryState.WAITING
-    assert run(due_hosts("")) == {}
+    assert run(due_routes(Route())) == {}
     end([task_id])
-    assert list(run(due_hosts(""))) == [""]
+    assert list(run(due_routes(Route()))) == [Route()]
     assert run(fill_inboxes(10)) == (1, 1)
     assert run(fill_inboxes(10)) == (0, 0)
     [entry] = run(read_inbox("acme", 10))
@@ -172,7 +173,7 @@ def test_a_task_that_has_changed_hands_is_told_to_nobody():
     Task.objects.filter(pk=task_id).update(owner="zenith")
     assert run(fill_inboxes(10)) == (1, 0)
     assert state(inbox) == DeliveryState.FAILED
-    [due] = run(take_deliveries({HOOK.host: 1}, 30.0))
+    [due] = run(take_deliveries({Route("acme", HOOK.host): 1}, 30.0))
     assert (due.id, due.ended) == (hook.id, None)
 
 
@@ -219,22 +220,27 @@ def test_a_webhook_is_taken_by_one_for_a_while():
     for task_id in ended(count=3, owner="acme"):
         asked(task_id, HOOK)
         asked(task_id, other)
-    room = {HOOK.host: 2, other.host: 5, "nobody.example.com": 1}
+    room = {
+        Route("acme", HOOK.host): 2,
+        Route("acme", other.host): 5,
+        Route("acme", "nobody.example.com"): 1,
+        Route("zenith", HOOK.host): 1,
+    }
     taken = run(take_deliveries(room, 30.0))
     assert sorted(due.host for due in taken) == [HOOK.host] * 2 + [other.host] * 3
     assert {due.secrets for due in taken} == {(KeptSecret(b"s2", b"p2"), KeptSecret(b"s1", b"p1"))}
     assert {due.ended.result for due in taken} == {"5"}
     assert len(run(take_deliveries(room, 30.0))) == 1
-    assert run(due_hosts(""))[other.host] > 20
+    assert run(due_routes(Route()))[Route("acme", other.host)] > 20
 
 
 def test_an_attempt_is_recorded_with_what_follows():
     """A failure is due again, until nobody wants to try again; a success is the end."""
     [task_id] = ended()
     promised = asked(task_id, HOOK)
-    [first] = run(take_deliveries({HOOK.host: 1}, 0.0))
+    [first] = run(take_deliveries({Route("", HOOK.host): 1}, 0.0))
     assert run(record_delivery(first, Attempt(503, "HTTP 503", 12.0), 0.0))
-    [second] = run(take_deliveries({HOOK.host: 1}, 0.0))
+    [second] = run(take_deliveries({Route("", HOOK.host): 1}, 0.0))
     assert second.attempt == 2
     # The first, which was thought dead, has nothing to say any more; unless it was taken.
     assert not run(record_delivery(first, Attempt(None, "ConnectTimeout", 1.0), None))
@@ -265,7 +271,7 @@ def test_what_is_over_is_pruned_in_batches():
         asked(task_id)
         asked(task_id, HOOK)
     run(fill_inboxes(10))
-    for due in run(take_deliveries({HOOK.host: 5}, 30.0)):
+    for due in run(take_deliveries({Route("", HOOK.host): 5}, 30.0)):
         run(record_delivery(due, Attempt(200, "", 1.0), None))
     entries = run(read_inbox("", 10))
     run(acknowledge(entries[0].id, ""))
@@ -414,3 +420,21 @@ def _until_somebody_waits():
             return cursor.fetchone()[0]
 
     eventually(waits, 20)
+
+
+@pytest.mark.parametrize(
+    ("call", "index"),
+    [
+        (due_routes(Route()), "asyncpoll_delivery_routes"),
+        (due_routes(Route()), "asyncpoll_delivery_inboxes"),
+        (fill_inboxes(10), "asyncpoll_delivery_inboxes"),
+        (take_deliveries({Route("acme", "h"): 1}, 30.0), "asyncpoll_delivery_routes"),
+    ],
+)
+def test_who_is_due_is_asked_of_an_index(call, index):
+    """However many are waiting, or were told before."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
+        cursor.execute(f"EXPLAIN {call.sql}", dict(call.params))
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert index in plan, plan

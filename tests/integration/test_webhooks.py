@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import socket
@@ -15,15 +14,16 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from asyncpoll.contract import Status
+from tasks_app import conf
 from tasks_app.models import Delivery, DeliveryAttempt
 from tasks_app.observers import logs
 from tasks_app.store import Target, keep_webhook_secret, lock_task, promise, step
 from tasks_app.upkeep import Deliveries
 from tasks_app.upkeep import deliveries as upkeep_deliveries
 from tasks_app.wakeup.service import WakeupService
-from tasks_app.webhooks import lookups, patience, sending
+from tasks_app.webhooks import patience, sending
 from tasks_app.webhooks.signing import make_secret
-from tasks_app.webhooks.targets import INBOX, read, webhook
+from tasks_app.webhooks.targets import INBOX, webhook
 from tests.integration.api_support import stored
 from tests.receivers import Authority, Receiver, receiver
 from tests.support import aeventually
@@ -71,11 +71,14 @@ async def delivering(service: WakeupService) -> AsyncIterator[Deliveries]:
         await loop.stop()
 
 
-async def ended(service: WakeupService, *urls: str, result: str = '{"n": 1}') -> UUID:
+async def ended(
+    service: WakeupService, *urls: str, result: str = '{"n": 1}', owner: str = ""
+) -> UUID:
     """A task whose end is owed to these addresses."""
-    task_id = await stored(service)
+    task_id = await stored(service, owner=owner)
+    hosts = conf.current().WEBHOOK_TEST_HOSTS or HOSTS
     for url in urls:
-        await owe(service, task_id, webhook(url, HOSTS))
+        await owe(service, task_id, webhook(url, hosts))
     await service.pool.run(step(task_id, Status.SUCCESS, result=result))
     return task_id
 
@@ -186,13 +189,7 @@ async def test_a_name_that_has_moved_inside_is_not_followed(
 ):
     """It was public when it was asked for: each sending looks for itself."""
     settings.ASYNCPOLL = {**settings.ASYNCPOLL, "WEBHOOK_TEST_HOSTS": ()}
-    monkeypatch.setattr(
-        socket,
-        "getaddrinfo",
-        lambda host, port, **_: [
-            (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port)),
-        ],
-    )
+    monkeypatch.setattr(socket, "getaddrinfo", resolving("127.0.0.1"))
     assert await failed(service, f"https://rebound.example.com:{hooks.port}/") == "AddressRefused"
     assert hooks.asked_for == []
 
@@ -210,6 +207,16 @@ async def test_a_test_host_that_is_none_any_more_is_refused(service, hooks, secr
 async def test_a_certificate_of_another_name_is_refused(service, hooks, secret, once):
     """127.0.0.1 is not in it."""
     assert await failed(service, f"https://127.0.0.1:{hooks.port}/") == "CertificateRefused"
+    assert hooks.received == []
+
+
+async def test_the_name_is_checked_and_not_the_address_that_it_stands_for(
+    service, hooks, secret, once, monkeypatch
+):
+    """Who answers at dead.test's address has a certificate of another name."""
+    monkeypatch.setattr(socket, "getaddrinfo", resolving("127.0.0.1"))
+    assert await failed(service, f"https://dead.test:{hooks.port}/") == "CertificateRefused"
+    assert hooks.asked_for == ["dead.test"]
     assert hooks.received == []
 
 
@@ -285,6 +292,66 @@ async def test_an_attempt_has_ten_seconds(service, hooks, secret, once, monkeypa
         assert await failed(service, f"https://localhost:{port}/") == "Timeout"
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"HTTP/1.1 200 OK\r\n" + b"X-More: " + b"x" * 1_000_000,
+        b"HTTP/1.1 200 OK\r\n" + b"X-More: 1\r\n" * 100_000,
+        b"x" * 1_000_000,
+        b"SSH-2.0-OpenSSH_9.9\r\n",
+        b"",
+    ],
+    ids=["a huge header", "huge headers", "a line without an end", "no HTTP", "nothing"],
+)
+async def test_an_answer_that_is_none_is_a_failure(service, hooks, secret, once, said):
+    """Whatever its size: of the receiver's words nothing is kept."""
+
+    def answer(handler):
+        handler.close_connection = True
+        handler.wfile.write(said)
+
+    hooks.answers["/"] = answer
+    assert await failed(service, f"https://localhost:{hooks.port}/") == "RemoteProtocolError"
+
+
+async def test_an_end_without_end_of_informational_answers_takes_no_more_than_its_time(
+    service, hooks, secret, once, monkeypatch
+):
+    """Each of them is allowed; all of them together are no answer."""
+    monkeypatch.setattr(sending, "ATTEMPT_SECONDS", 0.4)
+
+    def informing(handler):
+        while not hooks.closing.is_set():
+            handler.wfile.write(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100)
+
+    hooks.answers["/"] = informing
+    assert await failed(service, f"https://localhost:{hooks.port}/") == "Timeout"
+
+
+async def test_a_fault_of_ours_is_an_attempt_like_any_other(
+    service, hooks, secret, quick, settings, emitted, monkeypatch
+):
+    """It is on record, said aloud without its words, tried again, and given up in the end: never sent for ever."""
+    settings.ASYNCPOLL = {**settings.ASYNCPOLL, "WEBHOOK_RETRY_SECONDS": 0.5}
+
+    def broken(*_):
+        raise KeyError("whsec_secret")
+
+    monkeypatch.setattr(sending, "sign", broken)
+    await ended(service, f"https://localhost:{hooks.port}/")
+    async with delivering(service):
+        [delivery] = await over()
+    assert (delivery.state, delivery.last_error) == ("FAILED", "KeyError")
+    made = await attempts()
+    assert [number for number, _, _ in made] == list(range(1, delivery.attempts + 1))
+    assert len(made) > 1
+    assert hooks.received == []
+    told = emitted.of("delivery.broke")
+    assert len(told) == len(made)
+    assert "sending.py:" in told[0]["place"] or "test_webhooks.py:" in told[0]["place"]
+    assert "whsec" not in str(told)
+
+
 async def test_a_host_that_is_not_there_is_a_failure(service, hooks, secret, once):
     """With the class of the error and nothing else."""
     with socket.create_server(("127.0.0.1", 0)) as gone:
@@ -333,9 +400,9 @@ async def test_a_dead_host_does_not_hold_up_the_others(service, hooks, secret, e
             )
         await ended(service, f"https://localhost:{hooks.port}/")
         async with delivering(service) as loop:
-            # Its own place is free again in a moment; the other host has a quarter of them, whoever came first.
+            # Its own place is free again in a moment; the other host has an eighth of them, whoever came first.
             await aeventually(
-                lambda: emitted.of("delivery.sent") and loop._flying == {"127.0.0.1": 4}
+                lambda: emitted.of("delivery.sent") and loop._places._hosts == {"127.0.0.1": 4}
             )
             assert not emitted.of("delivery.failed")
 
@@ -350,12 +417,31 @@ async def test_many_dead_hosts_leave_places_to_others(
     with socket.create_server(("0.0.0.0", 0), backlog=50) as dead:
         port = dead.getsockname()[1]
         for host in dead_hosts:
-            task_id = await stored(service)
-            await owe(service, task_id, webhook(f"https://{host}:{port}/", dead_hosts))
-            await service.pool.run(step(task_id, Status.SUCCESS, result="1"))
+            await ended(service, f"https://{host}:{port}/")
         await ended(service, *(f"https://localhost:{hooks.port}/{number}" for number in range(4)))
         async with delivering(service):
             await aeventually(lambda: len(emitted.of("delivery.sent")) == 4)
+            assert not emitted.of("delivery.failed")
+
+
+async def test_the_dead_hosts_of_an_owner_leave_places_to_other_owners(
+    service, hooks, settings, emitted
+):
+    """It has half of them, though it has a host for each and was there first."""
+    dead_hosts = [f"127.0.0.{number}" for number in range(2, 42)]
+    settings.ASYNCPOLL = {**settings.ASYNCPOLL, "WEBHOOK_TEST_HOSTS": ["localhost", *dead_hosts]}
+    for owner in ("acme", "zenith"):
+        _, kept = make_secret(owner)
+        await service.pool.run(keep_webhook_secret(owner, kept, replace=False))
+    with socket.create_server(("0.0.0.0", 0), backlog=50) as dead:
+        urls = [f"https://{host}:{dead.getsockname()[1]}/" for host in dead_hosts]
+        for start in range(0, 40, 5):
+            await ended(service, *urls[start : start + 5], owner="acme")
+        async with delivering(service) as loop:
+            await aeventually(lambda: loop._places.taken == 16)
+            await ended(service, f"https://localhost:{hooks.port}/", owner="zenith")
+            loop.wake()
+            await aeventually(lambda: emitted.of("delivery.sent"))
             assert not emitted.of("delivery.failed")
 
 
@@ -420,18 +506,9 @@ async def test_a_look_up_that_hangs_costs_one_attempt(service, hooks, secret, on
     assert await failed(service, "https://hooks.test/") == "Timeout"
 
 
-async def test_only_so_many_names_are_looked_up_at_once(hooks, monkeypatch):
-    """Whoever comes after is told to try again, instead of a thread each."""
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: hooks.closing.wait(20) and [])
-    waiting = [
-        asyncio.create_task(lookups.addresses_of(read(f"https://h{number}.example.com/")))
-        for number in range(40)
-    ]
-    done, pending = await asyncio.wait(waiting, timeout=0.5)
-    assert len(done) >= 8
-    assert all(isinstance(each.exception(), lookups.LookupFailed) for each in done)
-    for each in pending:
-        each.cancel()
+def resolving(address: str) -> Any:
+    """A resolver that knows one address."""
+    return lambda host, port, **_: [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
 
 
 def _answer(handler: Any, status: int) -> None:

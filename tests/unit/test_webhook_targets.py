@@ -224,16 +224,16 @@ def test_hosts_for_tests_are_taken_as_they_are():
 
 @pytest.mark.parametrize("inside", ["127.0.0.1", "::1", "169.254.169.254", "::ffff:10.0.0.1"])
 async def test_a_name_that_stands_for_the_inside_as_well_is_refused(inside, monkeypatch):
-    """However many public addresses it has besides."""
+    """However many public addresses it has besides, and whatever alias leads there."""
     monkeypatch.setattr(socket, "getaddrinfo", answering("8.8.8.8", inside))
     with pytest.raises(lookups.AddressRefused):
-        await lookups.addresses_of(read("https://rebound.example.com/"))
+        await lookups.addresses_of(read("https://rebound.example.com/"), "acme")
 
 
 async def test_a_public_name_is_looked_up_once(monkeypatch):
     """In the resolver's order, each address once."""
     monkeypatch.setattr(socket, "getaddrinfo", answering("8.8.8.8", "2606:4700::1111", "8.8.8.8"))
-    found = await lookups.addresses_of(read("https://hooks.example.com/"))
+    found = await lookups.addresses_of(read("https://hooks.example.com/"), "acme")
     assert found == ["8.8.8.8", "2606:4700::1111"]
 
 
@@ -245,7 +245,7 @@ async def test_a_name_that_is_not_there_says_so(monkeypatch):
 
     monkeypatch.setattr(socket, "getaddrinfo", missing)
     with pytest.raises(lookups.LookupFailed, match="not known"):
-        await lookups.addresses_of(read("https://nowhere.example.com/"))
+        await lookups.addresses_of(read("https://nowhere.example.com/"), "acme")
 
 
 def answering(*addresses):

@@ -1,12 +1,12 @@
--- take_deliveries: webhooks that are due are the caller's to send for a while, so many of each host; then somebody else's.
+-- take_deliveries: webhooks that are due are the caller's to send for a while, so many of each route; then somebody else's.
 WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at),
-lane AS MATERIALIZED (SELECT * FROM json_to_recordset(%(lanes)s::json) AS l(host text, room int)),
+route AS MATERIALIZED (SELECT * FROM json_to_recordset(%(routes)s::json) AS r(owner text, host text, room int)),
 due AS MATERIALIZED (
-    SELECT d.id FROM lane CROSS JOIN LATERAL (
+    SELECT d.id FROM route CROSS JOIN LATERAL (
         SELECT id FROM tasks_app_delivery
-        WHERE state = 'DUE' AND host = lane.host AND due_at <= (SELECT at FROM now)
+        WHERE state = 'DUE' AND owner = route.owner AND host = route.host AND host > '' AND due_at <= (SELECT at FROM now)
         ORDER BY due_at, id
-        LIMIT lane.room
+        LIMIT route.room
         FOR UPDATE SKIP LOCKED
     ) AS d
 ),
