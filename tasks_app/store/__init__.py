@@ -94,6 +94,7 @@ from tasks_app.store.schedules import (
     read_schedules,
     tick,
 )
+from tasks_app.store.sessions import backend, echo, favour_indexes, harden
 from tasks_app.store.stepping import read_step, read_steps
 from tasks_app.store.tokens import (
     NewToken,
@@ -175,6 +176,7 @@ __all__ = [
     "WebFacts",
     "WorkerFacts",
     "acknowledge",
+    "backend",
     "begin",
     "cancel",
     "claim",
@@ -187,11 +189,13 @@ __all__ = [
     "depose",
     "depths",
     "due_routes",
+    "echo",
     "ends_by_hour",
     "ends_by_minute",
     "enqueue",
     "enqueue_seen",
     "extend",
+    "favour_indexes",
     "fill_inboxes",
     "filled_inboxes",
     "find_claim",
@@ -200,6 +204,7 @@ __all__ = [
     "find_webhook_secret",
     "fold_day",
     "give_back",
+    "harden",
     "hasten",
     "heartbeat",
     "holds",

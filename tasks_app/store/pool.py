@@ -15,6 +15,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from tasks_app.store import dsn
 from tasks_app.store.call import Call
 from tasks_app.store.refusals import MISSING, explain
+from tasks_app.store.sessions import backend, favour_indexes
 from tasks_app.store.silence import Watch
 
 T = TypeVar("T")
@@ -165,12 +166,9 @@ async def _made_ready(connection: AsyncConnection) -> None:
 
 async def _prepare_where_safe(connection: AsyncConnection) -> None:
     """Prepare statements only where no pooler moves us between backends: there, a prepared one may be elsewhere."""
-    cursor = await connection.execute("SELECT pg_backend_pid()", prepare=False)
-    row = await cursor.fetchone()
-    direct = row is not None and row[0] == connection.info.backend_pid
+    direct = await execute(connection, backend()) == connection.info.backend_pid
     connection.prepare_threshold = 2 if direct else None
     if direct:
         # A plan made while the table was small is kept while it grows, and every statement of the store has its index.
-        await connection.execute("SET enable_seqscan = off", prepare=False)
         # What reads a table of a few rows all the same is thought dear by that, and would be compiled for 0.2 s each time.
-        await connection.execute("SET jit = off", prepare=False)
+        await execute(connection, favour_indexes())

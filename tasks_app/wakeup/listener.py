@@ -18,7 +18,8 @@ from psycopg import AsyncConnection, sql
 
 from tasks_app.events import emit
 from tasks_app.loops import Loop
-from tasks_app.store import dsn
+from tasks_app.store import dsn, echo, harden
+from tasks_app.store.pool import execute
 from tasks_app.store.silence import cut
 from tasks_app.wakeup.pooler import refuse_transaction_pooler
 
@@ -125,8 +126,10 @@ class Listener(Loop):
         self._note_life()
         try:
             await refuse_transaction_pooler(connection, keywords)
-            await _harden(connection)
+            # Afterwards: as connection options these settings are refused by poolers.
+            await execute(connection, harden(_IDLE_SESSION_MS))
         except BaseException:
+            # A cancellation as well: nobody else would close it.
             self._drop()
             raise
         return connection
@@ -145,7 +148,7 @@ class Listener(Loop):
             now = time.monotonic()
             if now >= next_probe:
                 next_probe = now + PROBE_SECONDS
-                await connection.execute("SELECT pg_notify(%s, '')", (self._echo,))
+                await execute(connection, echo(self._echo))
             async for notification in connection.notifies(timeout=max(0.0, next_probe - now)):
                 self._hear(notification)
 
@@ -172,17 +175,3 @@ class Listener(Loop):
         if connection is not None:
             # Not close(), which may wait for the dead server.
             connection.pgconn.finish()
-
-
-async def _harden(connection: AsyncConnection) -> None:
-    """Have the server notice our death. By SET: as connection options these are refused by poolers."""
-    settings = {
-        "tcp_keepalives_idle": 2,
-        "tcp_keepalives_interval": 1,
-        "tcp_keepalives_count": 3,
-        "idle_session_timeout": _IDLE_SESSION_MS,
-    }
-    for name, value in settings.items():
-        await connection.execute(
-            sql.SQL("SET {} = {}").format(sql.Identifier(name), sql.Literal(value))
-        )

@@ -7,7 +7,8 @@ from typing import Any
 from psycopg import AsyncConnection, OperationalError
 
 from tasks_app.errors import PoolerInTheWay
-from tasks_app.store import dsn
+from tasks_app.store import backend, dsn
+from tasks_app.store.pool import execute
 
 _REMEDY = (
     "LISTEN needs a connection that keeps its server session, but this one goes through a transaction-pooling proxy "
@@ -36,19 +37,12 @@ async def refuse_transaction_pooler(connection: AsyncConnection, keywords: dict[
     An idle pooler answers a self-probe, so the check compares server processes: the one that greeted us with the one
     that answers, and then, where they differ, the one that a second connection gets while ours rests.
     """
-    if await _backend(connection) == connection.info.backend_pid:
+    if await execute(connection, backend()) == connection.info.backend_pid:
         return
     async with await AsyncConnection.connect(**keywords, prepare_threshold=None) as second:
-        mine = await _backend(connection)
+        mine = await execute(connection, backend())
         async with second.transaction():
-            theirs = await _backend(second)
-            moved = await _backend(connection) != mine
+            theirs = await execute(second, backend())
+            moved = await execute(connection, backend()) != mine
     if moved or theirs == mine:
         raise PoolerInTheWay(_REMEDY)
-
-
-async def _backend(connection: AsyncConnection) -> int:
-    cursor = await connection.execute("SELECT pg_backend_pid()", prepare=False)
-    row = await cursor.fetchone()
-    assert row is not None
-    return int(row[0])
