@@ -105,6 +105,7 @@ def _layer_error(alias: str) -> Exception | None:
     try:
         channel_layers.make_backend(alias)
     except Exception as error:
+        # A layer may raise anything while it is made.
         return error
     return None
 
@@ -152,6 +153,7 @@ def check_application(app_configs: _AppConfigs, **kwargs: Any) -> list[CheckMess
     try:
         application = import_string(path)
     except Exception as error:
+        # A module may raise anything while it is imported.
         return [
             Error(
                 f"ASGI_APPLICATION is {path!r}, which can't be imported: {error}",

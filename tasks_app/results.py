@@ -61,6 +61,7 @@ def find_task(path: str) -> Task:
     try:
         found = import_string(path)
     except Exception as error:
+        # A module may raise anything while it is imported.
         raise UnknownTask(
             f"{path} can't be imported here ({type(error).__name__}: {error}); tasks that were enqueued before it was "
             "renamed or removed can't run any more."

@@ -48,6 +48,7 @@ class Server:
                 self._socket_dir = server.socket_dir
                 self.url = self._cluster.url(server, password)
         except BaseException:
+            # An interrupt as well: a lock that is kept would keep others waiting.
             self._close()
             raise
 

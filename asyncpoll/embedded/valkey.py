@@ -124,6 +124,7 @@ class Valkey:
         try:
             self.start()
         except BaseException:
+            # An interrupt as well: nobody else would end it.
             self.stop()
             raise
         return self

@@ -104,6 +104,7 @@ class DrainingServer(Server):
             await self._wiring.start()
             calm_collector()
         except Exception as error:
+            # Whatever it is: whoever runs us raises it, once the reactor has stopped.
             self.failure = error
             self.stop()
         else:

@@ -140,6 +140,7 @@ class LeanHandler(ASGIHandler):
             response = await self._middleware_chain(request)
             self.check_response(response, _call_view)
         except Exception as error:
+            # Whatever a view raises is answered, as Django itself does it.
             refusal = refusal_of(error)
             if refusal is None:
                 # A log handler may send mail, and must not stop everybody's requests for that.

@@ -97,6 +97,7 @@ class Inboxes(Loop):
         try:
             filled = await self._filled(owners)
         except BaseException:
+            # A cancellation as well: those who wait are still there.
             self._asked.update(dict.fromkeys(owners))
             raise
         for owner in filled:

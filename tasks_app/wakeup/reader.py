@@ -72,6 +72,7 @@ class Reader(Loop):
         try:
             rows = await self._read(list(batch))
         except BaseException:
+            # A cancellation as well: those who wait are still there.
             for task_id, cause in batch.items():
                 self.ask(task_id, cause)
             raise

@@ -154,6 +154,7 @@ class Tokens:
         try:
             found = await self._pool.run(find_tokens(list(asked)))
         except Exception as error:
+            # Whatever it is, those who asked must not wait for ever.
             for future in asked.values():
                 future.set_result(error)
             return

@@ -65,6 +65,7 @@ class Adopted:
         try:
             return _fit(self.func(*self._leading(), *args, **kwargs))
         except BaseException as error:
+            # Kept for receivers of `task_finished`, whatever it is.
             self._error = error
             raise
 
@@ -91,6 +92,7 @@ class Adopted:
         try:
             raise error
         except BaseException:
+            # It is now what sys.exc_info() gives.
             error.__traceback__ = trace
             task_finished.send_robust(self._sender, task_result=result)
 
@@ -144,6 +146,7 @@ def _fit(value: Any) -> Any:
     try:
         return normalize_json(value)
     except Exception as error:
+        # A value's own methods may raise anything.
         error.add_note(
             "The return value is not JSON serializable: return dicts, lists, strings, numbers, booleans or None."
         )

@@ -50,6 +50,7 @@ def call_in_thread(context: Context, claimed: Claimed, func: Callable[..., Any])
     try:
         close_old_connections()
     except Exception as error:
+        # Whatever a database backend raises, it is the end of this attempt only.
         return raised(error)
     ending = context.run(call, claimed, func)
     with suppress(Exception):
@@ -64,6 +65,7 @@ def say_in_thread(say: Callable[[], None]) -> None:
         say()
         close_old_connections()
     except BaseException as error:
+        # A receiver may raise anything, and its thread has other ends to say.
         emit("task.end_unsaid", error=error)
 
 

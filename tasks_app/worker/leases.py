@@ -67,6 +67,7 @@ class Heartbeat:
         try:
             self._beat()
         except Exception as error:
+            # Whatever it was: without this thread the worker would lose every task that it holds.
             self._disconnect()
             self._failures += 1
             pause = pause_after(self._failures, usual)

@@ -190,6 +190,7 @@ def _say(error: BaseException) -> str:
     try:
         return clean_text(str(error))[:_ERROR_CHARACTERS]
     except Exception:
+        # The task's own code, like everything that an error consists of.
         return f"(its message can't be shown: str() of a {type(error).__name__} raises)"
 
 
@@ -197,6 +198,7 @@ def _trace(error: BaseException) -> str:
     try:
         lines = traceback.format_exception(type(error), error, trace_of(error))
     except Exception:
+        # As above.
         return ""
     return clean_text("".join(lines))[-_TRACEBACK_CHARACTERS:]
 

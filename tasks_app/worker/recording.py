@@ -80,6 +80,7 @@ class RecordedSteps(StepBook):
         try:
             _settle(future, await self._read_while_held(name))
         except Exception as error:
+            # Whatever it is belongs to the step that waits.
             _settle(future, None, error)
         except asyncio.CancelledError:
             _settle(future, None, self._lost(name, "the worker stopped"))
