@@ -15,6 +15,9 @@ ASYNCPOLL_LOG_LEVEL     INFO if not set
 ASYNCPOLL_ANONYMOUS     1 for use without tokens from this machine; development only
 ASYNCPOLL_BRIDGE        0 for web processes that leave the relaying to manage.py runbridge
 ASYNCPOLL_CORS_ORIGINS  comma-separated origins of pages that may call the API; none if not set
+ASYNCPOLL_TRUSTED_PROXIES
+                        comma-separated addresses and networks of your gateways; nobody's X-Forwarded-For is believed
+                        if not set
 ASYNCPOLL_WEBHOOKS      0 for a server that sends no webhooks
 ASYNCPOLL_WEBHOOK_TEST_HOSTS
                         comma-separated hosts that webhooks may be sent to although they are not public; development
