@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -17,18 +16,18 @@ import pytest
 from tests.acceptance.processes import ask, server
 from tests.external_tasks import QUEUE
 from tests.holdsite.client import Connection
+from tests.programs import program
 from tests.support import aeventually
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "worker.mjs"
-NODE = shutil.which("node")
-needs_node = pytest.mark.skipif(NODE is None, reason="Node.js is not installed here")
 CLAIM = f"/api/v1/queues/{QUEUE}/claim"
 
 
 @contextmanager
 def node_worker(port: int) -> Iterator[subprocess.Popen[bytes]]:
     """The example worker."""
-    process = subprocess.Popen([str(NODE), str(EXAMPLE), f"http://127.0.0.1:{port}", QUEUE])
+    node = program("node", package="nodejs")
+    process = subprocess.Popen([node, str(EXAMPLE), f"http://127.0.0.1:{port}", QUEUE])
     try:
         yield process
     finally:
@@ -58,7 +57,6 @@ async def followed(port, task_id, until=lambda answer: not answer["should_contin
     return answers
 
 
-@needs_node
 async def test_a_worker_in_another_language_runs_a_task_that_a_client_waits_for(database_url):
     """Claim held, progress seen, result answered; SIGTERM ends it cleanly."""
     with server("daphne", database_url) as (port, _), node_worker(port) as worker:
@@ -74,7 +72,6 @@ async def test_a_worker_in_another_language_runs_a_task_that_a_client_waits_for(
         assert await asyncio.to_thread(worker.wait, 10) == 0
 
 
-@needs_node
 async def test_a_task_that_the_worker_does_not_know_fails_for_good(database_url):
     """No other attempt is wasted on it."""
     with server("daphne", database_url) as (port, _), node_worker(port):
@@ -83,7 +80,6 @@ async def test_a_task_that_the_worker_does_not_know_fails_for_good(database_url)
     assert last["error"]["message"] == "This executor knows no task sample.render"
 
 
-@needs_node
 async def test_a_cancel_reaches_the_worker_in_another_language(database_url):
     """With the answer to its next report."""
     with server("daphne", database_url) as (port, _), node_worker(port):
@@ -93,7 +89,6 @@ async def test_a_cancel_reaches_the_worker_in_another_language(database_url):
         assert (await followed(port, task_id))[-1]["status"] == "CANCELLED"
 
 
-@needs_node
 async def test_what_a_killed_worker_leaves_is_finished_by_another(database_url):
     """Its lease runs out, upkeep in the web process gives the task back, and the hint wakes the next claim."""
     short = {"ASYNCPOLL_LEASE_SECONDS": "1", "ASYNCPOLL_HEARTBEAT_SECONDS": "0.5"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from tests.acceptance.load import Endings, clients
 from tests.acceptance.processes import ask
 from tests.holdsite.client import Connection
 from tests.holdsite.servers import Served, serving
+from tests.programs import program
 from tests.support import aeventually
 
 POST = ("/api/echo", "POST", b"12345")
@@ -175,7 +175,6 @@ async def _careless() -> AsyncIterator[tuple[int, list[bytes]]]:
         yield server.sockets[0].getsockname()[1], seen
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 @pytest.mark.parametrize("unit", ["asyncpoll-web.service", "asyncpoll-worker.service"])
 def test_systemd_has_nothing_to_say_about_the_units(unit: str, tmp_path: Path) -> None:
     """With a Python that exists, as the documented one does not here."""
@@ -184,7 +183,7 @@ def test_systemd_has_nothing_to_say_about_the_units(unit: str, tmp_path: Path) -
     )
     (tmp_path / unit).write_text(text)
     done = subprocess.run(
-        ["systemd-analyze", "verify", str(tmp_path / unit)],
+        [program("systemd-analyze", package="systemd"), "verify", str(tmp_path / unit)],
         capture_output=True,
         text=True,
         check=False,

@@ -8,12 +8,9 @@ import pytest
 
 from tests.acceptance.processes import ask, said, server, worker
 from tests.acceptance.test_whole_path import followed, submitted
-from tests.fleet.pgbouncer import PROGRAM, pgbouncer
+from tests.fleet.pgbouncer import pgbouncer
 from tests.support import aeventually
 
-pytestmark = pytest.mark.skipif(
-    PROGRAM is None, reason="pgbouncer, a package of most systems, is not installed"
-)
 REMEDY = "set LISTEN_DATABASE_URL to the database server itself"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -18,6 +17,7 @@ import psycopg
 import pytest
 
 from tests.places import newcomers_environment, reachable_directory
+from tests.programs import program
 from tests.support import eventually, free_port
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -193,9 +193,9 @@ def test_the_admins_style_sheets_are_served(running: Up) -> None:
     assert answer.headers["content-type"].startswith("text/css")
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="the lines to paste are curl's")
 def test_the_lines_to_paste_submit_a_task_and_wait_for_its_end(running: Up) -> None:
     """In a shell, as they stand on the screen."""
+    program("curl")
     lines = [line.strip() for line in running.screen().splitlines() if "curl" in line]
     done = subprocess.run(
         ["sh", "-c", "\n".join(lines)],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -13,9 +12,8 @@ from pathlib import Path
 from psycopg.conninfo import conninfo_to_dict
 
 from tests.places import reachable_directory
+from tests.programs import program
 from tests.support import eventually, free_port
-
-PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 
 _CONFIGURATION = """
 [databases]
@@ -34,7 +32,6 @@ ignore_startup_parameters = extra_float_digits
 @contextmanager
 def pgbouncer(database_url: str, mode: str = "transaction") -> Iterator[str]:
     """The URL of `database_url` through a pgbouncer in this pool mode."""
-    assert PROGRAM is not None
     parts = {"host": "localhost", "port": "5432", **conninfo_to_dict(database_url)}
     port = free_port()
     with reachable_directory() as directory:
@@ -43,7 +40,7 @@ def pgbouncer(database_url: str, mode: str = "transaction") -> Iterator[str]:
         (directory / "users").write_text(f'"{parts["user"]}" "{parts.get("password", "")}"\n')
         account = _account(str(parts["host"]), int(parts["port"]))
         process = subprocess.Popen(
-            [PROGRAM, "-q", str(directory / "pgbouncer.ini")],
+            [program("pgbouncer"), "-q", str(directory / "pgbouncer.ini")],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             **account,
