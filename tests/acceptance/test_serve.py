@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -14,14 +15,28 @@ from tests.support import aeventually
 
 SERVERS = ["daphne", "uvicorn", "granian"]
 HELD = 200
-every_server = pytest.mark.parametrize("server", SERVERS)
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def served(request: pytest.FixtureRequest) -> Iterator[Served]:
+    """One of each server, for tests that leave it as it was."""
+    with serving(request.param) as served:
+        yield served
 
 
 @pytest.fixture(scope="module")
 def daphne() -> Iterator[Served]:
-    """One daphne for tests that leave it as it was."""
+    """One daphne, for tests of what only our own server does."""
     with serving("daphne") as served:
         yield served
+
+
+@contextmanager
+def nothing_to_log(served: Served) -> Iterator[None]:
+    """No traceback is printed meanwhile."""
+    before = len(served.output)
+    yield
+    assert "Traceback" not in served.output[before:]
 
 
 async def _held(served: Served) -> int:
@@ -45,41 +60,36 @@ async def _holds(served: Served, count: int) -> bool:
 class TestHolding:
     """What a held request costs, and when it stops to."""
 
-    @every_server
-    async def test_threads_stay_constant_while_requests_are_held(self, server: str) -> None:
+    async def test_threads_stay_constant_while_requests_are_held(self, served: Served) -> None:
         """200 held requests have no thread of their own, under any server."""
-        with serving(server) as served:
-            asking = await Connection.open(served.port)
-            assert (await asking.get("/api/state")).status == 200
-            before = served.threads()
-            async with connections(served.port, HELD) as connected:
-                await _hold(served, connected)
-                assert served.threads() <= before + 2
+        asking = await Connection.open(served.port)
+        assert (await asking.get("/api/state")).status == 200
+        before = served.threads()
+        async with connections(served.port, HELD) as connected:
+            await _hold(served, connected)
+            assert served.threads() <= before + 2
+        await aeventually(lambda: _holds(served, 0))
 
-    @every_server
-    async def test_a_hang_up_ends_the_wait_at_once(self, server: str) -> None:
+    async def test_a_hang_up_ends_the_wait_at_once(self, served: Served) -> None:
         """Clients that leave are uncounted, and so is the task that served them."""
-        with serving(server) as served:
-            asking = await Connection.open(served.port)
-            tasks = (await asking.get("/api/state")).json["tasks"]
+        asking = await Connection.open(served.port)
+        tasks = (await asking.get("/api/state")).json["tasks"]
+        with nothing_to_log(served):
             async with connections(served.port, 50) as connected:
                 await _hold(served, connected)
             await aeventually(lambda: _holds(served, 0))
             await aeventually(lambda: _has_tasks(asking, tasks))
-            assert "Traceback" not in served.output
 
-    @every_server
     async def test_a_view_that_swallows_the_first_cancellation_is_cancelled_again(
-        self, server: str
+        self, served: Served
     ) -> None:
         """One cancellation can be lost in library code; the request still ends with its client."""
-        with serving(server) as served:
+        with nothing_to_log(served):
             async with connections(served.port, 1) as (connection,):
                 await connection.ask("/api/stubborn")
                 await aeventually(lambda: _holds(served, 1))
             asking = await Connection.open(served.port)
             await aeventually(lambda: _stubborn_ended(asking))
-            assert "Traceback" not in served.output
 
     async def test_an_unwrapped_django_application_answers_the_same(self) -> None:
         """Without our handler the views still hold and answer, only less cheaply."""
@@ -101,52 +111,46 @@ async def _stubborn_ended(asking: Connection) -> bool:
 class TestRefusing:
     """What is answered without the view, or in spite of it."""
 
-    @every_server
     async def test_an_exception_becomes_a_problem_document_without_a_traceback(
-        self, server: str
+        self, served: Served
     ) -> None:
         """The client learns that it failed, and nothing about how."""
-        with serving(server) as served:
-            asking = await Connection.open(served.port)
-            answer = await asking.get("/api/fail/failure")
-            assert (answer.status, answer.json["type"]) == (500, "/problems/internal-error")
-            assert answer.headers["content-type"] == "application/problem+json"
-            assert b"secret" not in answer.body
-            assert (await asking.get("/api/fail/missing")).json["detail"] == "No such thing."
-            assert (await asking.get("/api/fail/forbidden")).status == 403
+        asking = await Connection.open(served.port)
+        answer = await asking.get("/api/fail/failure")
+        assert (answer.status, answer.json["type"]) == (500, "/problems/internal-error")
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert b"secret" not in answer.body
+        assert (await asking.get("/api/fail/missing")).json["detail"] == "No such thing."
+        assert (await asking.get("/api/fail/forbidden")).status == 403
 
-    @every_server
-    async def test_a_body_over_the_limit_is_refused_with_a_problem(self, server: str) -> None:
+    async def test_a_body_over_the_limit_is_refused_with_a_problem(self, served: Served) -> None:
         """A body of 10 MB to a limit of 100,000 bytes: 413, read to the end, and the connection closes."""
-        with serving(server) as served:
-            sending = await Connection.open(served.port)
-            await sending.ask("/api/echo", "POST", b"x" * 10_000_000)
-            answer = await sending.answer()
-            assert (answer.status, answer.json["type"]) == (413, "/problems/body-too-large")
-            assert answer.closes
-            assert await sending.ending() == "eof"
+        sending = await Connection.open(served.port)
+        await sending.ask("/api/echo", "POST", b"x" * 10_000_000)
+        answer = await sending.answer()
+        assert (answer.status, answer.json["type"]) == (413, "/problems/body-too-large")
+        assert answer.closes
+        assert await sending.ending() == "eof"
 
-    @every_server
-    async def test_a_chunked_body_is_counted_while_it_arrives(self, server: str) -> None:
+    async def test_a_chunked_body_is_counted_while_it_arrives(self, served: Served) -> None:
         """A client that does not say how much it sends is cut off all the same, before it has ended."""
-        with serving(server) as served:
-            sending = await Connection.open(served.port)
-            await sending.ask("/api/echo", "POST", extra="Transfer-Encoding: chunked\r\n")
-            for _ in range(4):
-                await sending.send(b"8000\r\n" + b"x" * 0x8000 + b"\r\n")
-            answer = await sending.answer()
-            assert (answer.status, answer.closes) == (413, True)
+        sending = await Connection.open(served.port)
+        await sending.ask("/api/echo", "POST", extra="Transfer-Encoding: chunked\r\n")
+        for _ in range(4):
+            await sending.send(b"8000\r\n" + b"x" * 0x8000 + b"\r\n")
+        answer = await sending.answer()
+        assert (answer.status, answer.closes) == (413, True)
 
-    @every_server
-    async def test_a_client_that_asks_first_is_refused_before_it_sends(self, server: str) -> None:
+    async def test_a_client_that_asks_first_is_refused_before_it_sends(
+        self, served: Served
+    ) -> None:
         """`Expect: 100-continue` with too large a body: 413 instead of "continue"."""
-        with serving(server) as served:
-            sending = await Connection.open(served.port)
-            await sending.ask(
-                "/api/echo", "POST", extra="Content-Length: 900000\r\nExpect: 100-continue\r\n"
-            )
-            assert (await sending.answer()).status == 413
-            assert await sending.ending() == "eof"
+        sending = await Connection.open(served.port)
+        await sending.ask(
+            "/api/echo", "POST", extra="Content-Length: 900000\r\nExpect: 100-continue\r\n"
+        )
+        assert (await sending.answer()).status == 413
+        assert await sending.ending() == "eof"
 
     async def test_a_form_is_not_parsed_before_anybody_is_asked(self, daphne: Served) -> None:
         """Twisted would, without limits: a large one froze the process, a broken one was no HTTP to it."""
@@ -272,13 +276,11 @@ class TestDraining:
             assert {(answer.status, answer.closes) for answer in answers} == {(200, True)}
             assert await asyncio.to_thread(served.process.wait, 10) == 0
 
-    @every_server
-    async def test_an_answer_that_says_close_is_the_last(self, server: str) -> None:
+    async def test_an_answer_that_says_close_is_the_last(self, served: Served) -> None:
         """Twisted would heed only what the request says."""
-        with serving(server) as served:
-            asking = await Connection.open(served.port)
-            assert (await asking.get("/api/last")).closes
-            assert await asking.ending() == "eof"
+        asking = await Connection.open(served.port)
+        assert (await asking.get("/api/last")).closes
+        assert await asking.ending() == "eof"
 
     async def test_clients_that_keep_coming_see_answers_or_refusals_and_no_reset(self) -> None:
         """Connecting and asking all through the drain, also Django's own views, until the port is closed."""
