@@ -112,7 +112,7 @@ def wait_at(gate: str) -> bool:
 
 @task
 async def sleep(seconds: float) -> None:
-    """Sleeps."""
+    """Works for so long."""
     await asyncio.sleep(seconds)
 
 

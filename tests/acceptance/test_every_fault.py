@@ -17,6 +17,8 @@ from tests.acceptance.workers import Queue, begin_worker
 from tests.postgres import Postgres
 
 AWAY_SECONDS = 10.0
+# How long a fault lasts, or tasks are run after it, until the next: three of them are two leases.
+BEAT_SECONDS = 1.0
 
 
 class Fleet:
@@ -88,7 +90,7 @@ def test_five_thousand_tasks_outlast_every_fault_at_once(squares, fleet, postgre
     squares.enqueue(fault_tasks.asquare, 2_494, 0.05)
     for _ in faults(fleet, postgres):
         squares.queue.end_backends()
-        time.sleep(1.0)
+        time.sleep(BEAT_SECONDS)
     assert squares.done() < 5_000
     assert_consistent(squares.queue, squares.results, leaving, within=120.0)
     assert set(fleet.died_of) == {-signal.SIGKILL, fault_tasks.LEAVES_WITH}

@@ -20,6 +20,8 @@ from tests.holdsite.client import Connection
 from tests.support import aeventually
 
 COMMIT_EVERY_SECONDS = 0.04
+# Between a waiter's tries at a process that is away.
+TRY_EVERY_SECONDS = 0.1
 PROMISE_SECONDS = 3.0
 _TASKS = 10
 _SOME = 30
@@ -127,7 +129,7 @@ class _Flow:
                     await self._poll(connection, web, task)
                 finally:
                     connection.hang_up()
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(TRY_EVERY_SECONDS)
 
     async def _poll(self, connection: Connection, web: Web, task: UUID) -> None:
         while True:
@@ -137,7 +139,7 @@ class _Flow:
                 f"/api/v1/tasks/{task}/long_poll?client_known_version={known}&max_hold_seconds=10"
             )
             if answer.status != 200:
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(TRY_EVERY_SECONDS)
                 continue
             version = answer.json["version"]
             if version > known:
@@ -151,7 +153,7 @@ class _Flow:
         """Wait until every process that runs has answered the last commit; who never did is late by all that time."""
         deadline = time.monotonic() + PROMISE_SECONDS + 2
         while (owed := self._owed(webs)) and time.monotonic() < deadline:
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(COMMIT_EVERY_SECONDS)
         now = time.monotonic()
         for number, task in owed:
             late = now - self._committed[task, self._latest[task]]

@@ -124,5 +124,5 @@ async def hammer(port: int) -> list[str]:
         except (ConnectionError, asyncio.IncompleteReadError) as error:
             endings.append(repr(error))
         connection.hang_up()
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.02)  # a client's pace
     return endings

@@ -88,7 +88,7 @@ async def test_a_real_loop_that_is_blocked_again_and_again_sheds_and_recovers(
     pulse.start()
 
     def blocked() -> bool:
-        time.sleep(0.3)
+        time.sleep(0.3)  # blocks the loop: that is what it notices
         return verdict(admission) is Verdict.SHED
 
     await aeventually(blocked)
