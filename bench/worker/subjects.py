@@ -66,52 +66,30 @@ class Subject:
 def subjects() -> list[Subject]:
     """Everyone, asyncpoll first."""
     return [
-        Subject(
-            name=ASYNCPOLL,
-            note="runworker with --batch, two batches at once, on asyncio",
-            place=_migrated,
-            produce=_module("bench.worker.site.produce"),
-            # pgqueuer's tasks at once are not bounded by its batch; two batches are what one process can use.
-            work=lambda batch: manage(
-                "runworker", "--batch", str(batch), "--concurrency", str(2 * batch)
-            ),
-            unfinished="SELECT EXISTS (SELECT FROM tasks_app_task WHERE ready)"
-            " OR EXISTS (SELECT FROM tasks_app_task WHERE status = 'RUNNING')",
-        ),
+        _asyncpoll(),
         _pgqueuer("pgqueuer", 1),
         # As many as its own benchmark has.
         _pgqueuer("pgqueuer-5", 5),
-        Subject(
-            name="procrastinate",
-            note="App.run_worker_async with concurrency, on psycopg and uvloop",
-            place=_empty,
-            install=_module("bench.baselines.procrastinate_jobs", "install"),
-            produce=_module("bench.baselines.procrastinate_jobs", "produce"),
-            work=lambda batch: _module("bench.baselines.procrastinate_jobs", "work", str(batch)),
-            unfinished="SELECT EXISTS"
-            " (SELECT FROM procrastinate_jobs WHERE status IN ('todo', 'doing'))",
-            packages=("procrastinate",),
-            most_tasks=2_000,
-        ),
-        Subject(
-            name="django-tasks-db",
-            note=f"db_worker, one task at a time and so at batch 1 only, looking every {_LOOK_SECONDS} s when idle",
-            place=_site,
-            install=_module("django", "migrate", "--verbosity", "0"),
-            produce=_module(f"{_SITE}.produce"),
-            work=lambda batch: _module(
-                *("django", "db_worker", "--verbosity", "0", "--no-startup-delay"),
-                *("--interval", _LOOK_SECONDS),
-            ),
-            unfinished="SELECT EXISTS"
-            " (SELECT FROM django_tasks_database_dbtaskresult WHERE status IN ('READY', 'RUNNING'))",
-            packages=("django_tasks_db",),
-            most_tasks=1_500,
-            most_batch=1,
-        ),
+        _procrastinate(),
+        _django_tasks_db(),
         _celery("celery", "prefork", 2),
         _celery("celery-solo", "solo", 1),
     ]
+
+
+def _asyncpoll() -> Subject:
+    return Subject(
+        name=ASYNCPOLL,
+        note="runworker with --batch, two batches at once, on asyncio",
+        place=_migrated,
+        produce=_module("bench.worker.site.produce"),
+        # pgqueuer's tasks at once are not bounded by its batch; two batches are what one process can use.
+        work=lambda batch: manage(
+            "runworker", "--batch", str(batch), "--concurrency", str(2 * batch)
+        ),
+        unfinished="SELECT EXISTS (SELECT FROM tasks_app_task WHERE ready)"
+        " OR EXISTS (SELECT FROM tasks_app_task WHERE status = 'RUNNING')",
+    )
 
 
 def _pgqueuer(name: str, managers: int) -> Subject:
@@ -125,6 +103,41 @@ def _pgqueuer(name: str, managers: int) -> Subject:
         work=lambda batch: _module(module, "work", str(batch), str(managers)),
         unfinished="SELECT EXISTS (SELECT FROM pgqueuer)",
         packages=("pgqueuer", "asyncpg"),
+    )
+
+
+def _procrastinate() -> Subject:
+    module = "bench.baselines.procrastinate_jobs"
+    return Subject(
+        name="procrastinate",
+        note="App.run_worker_async with concurrency, on psycopg and uvloop",
+        place=_empty,
+        install=_module(module, "install"),
+        produce=_module(module, "produce"),
+        work=lambda batch: _module(module, "work", str(batch)),
+        unfinished="SELECT EXISTS"
+        " (SELECT FROM procrastinate_jobs WHERE status IN ('todo', 'doing'))",
+        packages=("procrastinate",),
+        most_tasks=2_000,
+    )
+
+
+def _django_tasks_db() -> Subject:
+    return Subject(
+        name="django-tasks-db",
+        note=f"db_worker, one task at a time and so at batch 1 only, looking every {_LOOK_SECONDS} s when idle",
+        place=_site,
+        install=_module("django", "migrate", "--verbosity", "0"),
+        produce=_module(f"{_SITE}.produce"),
+        work=lambda batch: _module(
+            *("django", "db_worker", "--verbosity", "0", "--no-startup-delay"),
+            *("--interval", _LOOK_SECONDS),
+        ),
+        unfinished="SELECT EXISTS"
+        " (SELECT FROM django_tasks_database_dbtaskresult WHERE status IN ('READY', 'RUNNING'))",
+        packages=("django_tasks_db",),
+        most_tasks=1_500,
+        most_batch=1,
     )
 
 
