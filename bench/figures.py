@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from statistics import median
-from typing import TypeVar
+from typing import Any, TypeVar
 
 F = TypeVar("F")
+
+
+class Measured:
+    """Figures that a report shows: a frozen dataclass of them."""
+
+    __slots__ = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Every field by its name."""
+        return asdict(self)  # type: ignore[call-overload]
 
 
 def medians(runs: Sequence[F], but: Collection[str]) -> F:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-from bench.figures import medians
+from bench.figures import Measured, medians
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +17,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Crowded:
+class Crowded(Measured):
     """What a fleet showed with many requests held. `failed` counts answers that were wrong or never came."""
 
     size: Size
@@ -36,13 +35,9 @@ class Crowded:
     """Answers to the drained other than 200 DRAINING, and those that never came; resets apart."""
     failed: int
 
-    def as_json(self) -> dict[str, Any]:
-        """For a report."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class Traffic(Measured):
     """What one way of waiting for 1,500 tasks cost in the window, and what it gave."""
 
     size: Size
@@ -69,13 +64,9 @@ class Traffic:
     example: str = ""
     """One of them."""
 
-    def as_json(self) -> dict[str, Any]:
-        """For a report."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Healed:
+class Healed(Measured):
     """What one fault did to three processes. Seconds; `limit_s` is the longest that anybody may wait, and
     `heal_limit_s` the longest that healing may take, where that is promised."""
 
@@ -87,10 +78,6 @@ class Healed:
     machine_s: float
     """What of a wait is to be put down to the machine: how much later than asked the measuring process itself ran."""
     heal_limit_s: float | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """For a report."""
-        return asdict(self)
 
 
 def crowded_median(runs: Sequence[Crowded]) -> Crowded:

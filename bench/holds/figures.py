@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-from bench.figures import medians
+from bench.figures import Measured, medians
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Measured):
     """What one server showed with so many requests held. `failed` counts answers that were wrong or never came."""
 
     subject: str
@@ -35,10 +34,6 @@ class Figures:
     storm_commits_s: float
     """The part of it until the last commit returned."""
     failed: int
-
-    def as_json(self) -> dict[str, Any]:
-        """For a report."""
-        return asdict(self)
 
 
 def median_of(runs: Sequence[Figures]) -> Figures:

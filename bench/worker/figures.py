@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-from bench.figures import medians
+from bench.figures import Measured, medians
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Measured):
     """What one worker process showed."""
 
     subject: str
@@ -27,10 +26,6 @@ class Figures:
     pickup_p50_ms: float
     pickup_p99_ms: float
 
-    def as_json(self) -> dict[str, Any]:
-        """For a report."""
-        return asdict(self)
-
 
 def median_of(runs: Sequence[Figures]) -> Figures:
     """The median of each figure over runs of one subject with one size of batch."""
@@ -38,7 +33,7 @@ def median_of(runs: Sequence[Figures]) -> Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Measured):
     """Medians, in microseconds per task, beside `finished` tasks: until the answer was there, and CPU of Postgres."""
 
     finished: int
@@ -47,19 +42,11 @@ class Cost:
     commit_us: float
     commit_cpu_us: float
 
-    def as_json(self) -> dict[str, Any]:
-        """For a report."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Cancels:
+class Cancels(Measured):
     """How long it took `count` running tasks to see that they were cancelled."""
 
     count: int
     p50_ms: float
     p99_ms: float
-
-    def as_json(self) -> dict[str, Any]:
-        """For a report."""
-        return asdict(self)
