@@ -1,8 +1,7 @@
-"""Events as metrics, and whether what is written about metrics is so."""
+"""Events as metrics."""
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,60 +9,15 @@ from uuid import UUID
 
 import pytest
 from prometheus_client import Histogram
-from prometheus_client.parser import text_string_to_metric_families
 
-from asyncpoll.contract import ClaimOutcome, Outcome, Status
+from asyncpoll.contract import Outcome
 from tasks_app.events import emit
 from tasks_app.observers import metrics
-from tasks_app.observers.exposition import exposition
-from tasks_app.observers.states import LinkUse, PoolUse, QueueUse, ServingUse, WorkerUse
 from tasks_app.observers.waits import Tally
-from tasks_app.store import QueueDepth
 from tasks_app.wakeup.reader import Cause
-from tasks_app.wakeup.service import LinkState
-from tests.scraping import Scrape
+from tests.every_metric import EVENTS, HELD, emit_all, scraped
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "metrics.md"
-DASHBOARD = ROOT / "docs" / "operations" / "grafana-dashboard.json"
-HELD = {"route": "status", "cause": Cause.HINT, "held_seconds": 2.0, "finished_at": None}
-FINISHED = {
-    "name": "demo.task",
-    "error_type": "",
-    "duration_ms": 1500.0,
-    "queue_wait_ms": -3.0,
-}
-EVERY_STATE = (
-    ServingUse({"status": 2}, inside=3, most_held=10, draining=False, lag_seconds=0.5, tasks=7),
-    LinkUse(LinkState("leader", trusted=True, layer=False)),
-    PoolUse({"pool_max": 4, "pool_size": 3, "pool_available": 1, "requests_wait_ms": 1500}),
-    QueueUse([QueueDepth("red", 7, 1.5)]),
-    WorkerUse(running=1, concurrency=20),
-)
-EVENTS = [
-    ("hold.answered", {**HELD, "outcome": Outcome.CHANGED}),
-    ("claim.answered", {"route": "claim", "outcome": ClaimOutcome.EMPTY, "held_seconds": 1.0}),
-    ("task.claimed", {"count": 3}),
-    ("task.committed", {"size": 2, "duration_ms": 4.0}),
-    ("task.finished", {**FINISHED, "status": Status.SUCCESS}),
-    ("task.finished", {**FINISHED, "status": Status.PENDING, "error_type": "OSError"}),
-    ("task.finished", {**FINISHED, "status": None}),
-    ("task.fenced", {}),
-    ("task.rescued", {"status": Status.PENDING}),
-    ("commit.retried", {}),
-    ("reader.read", {"asked": 9}),
-    ("heartbeat.failed", {}),
-    ("lease.lost", {}),
-    ("hub.trust_ended", {}),
-    ("hub.rebuilt", {}),
-    ("listener.connected", {"application": "listener"}),
-    ("bridge.leading", {}),
-    ("loop.failed", {"loop": "listener"}),
-    ("inbox.filled", {"count": 4}),
-    ("delivery.sent", {"duration_ms": 500.0, "owed_seconds": 3.0}),
-    ("delivery.failed", {"duration_ms": 500.0, "error": "HTTP 503"}),
-    ("delivery.abandoned", {"duration_ms": 500.0, "error": "Timeout"}),
-]
 
 
 @pytest.fixture
@@ -72,10 +26,6 @@ def counting():
     end = metrics.install()
     yield
     end()
-
-
-def scraped() -> Scrape:
-    return Scrape(exposition(EVERY_STATE).decode())
 
 
 @pytest.fixture
@@ -87,11 +37,6 @@ def grown(counting):
         return scraped().value(name, **labels) - before.value(name, **labels)
 
     return by
-
-
-def emit_all() -> None:
-    for event, facts in EVENTS:
-        emit(event, **facts)
 
 
 def test_every_event_counts(grown):
@@ -203,29 +148,3 @@ def test_states_are_told_as_they_are():
     assert scrape.value("queue_age_seconds", queue="red") == 1.5
     assert scrape.value("event_loop_lag_seconds") == 0.5
     assert scrape.value("event_loop_tasks") == 7
-
-
-def families() -> set[str]:
-    """The names of all metrics that any process has, as they are scraped."""
-    emit_all()
-    found = text_string_to_metric_families(exposition(EVERY_STATE).decode())
-    return {f"{family.name}_total" if family.type == "counter" else family.name for family in found}
-
-
-def test_the_page_lists_every_metric_and_no_other(counting):
-    """Who reads docs/metrics.md reads what a scrape has."""
-    listed = re.findall(r"^\| `(asyncpoll_\w+)`", PAGE.read_text(), re.MULTILINE)
-    assert len(listed) == len(set(listed))
-    assert set(listed) == families()
-
-
-def test_the_dashboard_asks_for_metrics_that_there_are(counting):
-    """And shows everything that the operator is told to look at."""
-    panels = json.loads(DASHBOARD.read_text())["panels"]
-    asked = [target["expr"] for panel in panels for target in panel.get("targets", ())]
-    names = {name for expression in asked for name in re.findall(r"asyncpoll_\w+", expression)}
-    known = families()
-    series = known | {f"{name}_{part}" for name in known for part in ("bucket", "sum", "count")}
-    assert asked
-    assert names <= series
-    assert {"asyncpoll_held", "asyncpoll_link_up", "asyncpoll_queue_age_seconds"} <= names
