@@ -29,6 +29,14 @@ def flag(name: str, default: bool = False) -> bool:
     return _FLAGS[value.lower()]
 
 
+def choice(name: str, *allowed: str) -> str:
+    """One of `allowed`; an empty text if the variable is not set."""
+    value = os.environ.get(name, "")
+    if value and value not in allowed:
+        raise ImproperlyConfigured(f"{name} is {value!r}; it must be {' or '.join(allowed)}.")
+    return value
+
+
 def words(name: str, default: str) -> list[str]:
     """The comma-separated words of a variable."""
     return [word.strip() for word in os.environ.get(name, default).split(",") if word.strip()]

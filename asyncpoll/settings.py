@@ -12,6 +12,7 @@ DJANGO_SECURE           1 for every deployment: HTTPS only, secure cookies, HSTS
 DJANGO_DEBUG            1 for Django's debug pages; never with DJANGO_SECURE
 ASYNCPOLL_DATA_DIR      where secrets and the embedded server are kept; .asyncpoll next to manage.py if not set
 ASYNCPOLL_LOG_LEVEL     INFO if not set
+ASYNCPOLL_LOG_FORMAT    json or line; if not set, lines at a terminal and JSON elsewhere
 ASYNCPOLL_ANONYMOUS     1 for use without tokens from this machine; development only
 ASYNCPOLL_BRIDGE        0 for web processes that leave the relaying to manage.py runbridge
 ASYNCPOLL_CORS_ORIGINS  comma-separated origins of pages that may call the API; none if not set
@@ -133,7 +134,10 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {"format": "{asctime} {levelname} {name} {process}: {message}", "style": "{"}
+        "line": {
+            "()": "tasks_app.observers.lines.formatter",
+            "kind": environment.choice("ASYNCPOLL_LOG_FORMAT", "json", "line"),
+        }
     },
     "handlers": {
         "stderr": {"class": "logging.StreamHandler", "formatter": "line"},

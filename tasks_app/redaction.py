@@ -1,11 +1,44 @@
-"""Secrets of a request, taken out of what logs and error reports print."""
+"""Secrets, taken out of what logs and error reports print."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from typing import Final
 from urllib.parse import unquote_plus
 
 HIDDEN = "[hidden]"
 _TICKET = "ticket"
+# What secrets of ours look like, and what those of others usually stand behind.
+_SECRETS: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), rf"\1{HIDDEN}")
+    for pattern in (
+        r"\b(ap_[a-z0-9]{12}_)[a-z0-9]{16,}",
+        r"\b(whsec_)[\w+/=-]+",
+        r"([?&]ticket=)[^&\s'\"]+",
+        # The signature of a ticket or a lease token, which are nothing without it.
+        r"([0-9a-z]:)[\w-]{43}(?![\w-])",
+        r"\b([a-z][a-z0-9+.-]*://[^\s/?#@:'\"]*:)[^\s'\"]+(?=@)",
+        r"\b(Bearer\s+)[\w.~+/=-]{16,}",
+        r"\b((?:password|passwd|pwd|sslpassword|secret|api_?key|lease_token)['\"]?\s*[=:]\s*)"
+        r"(?:'[^']*'|\"[^\"]*\"|[^\s,;&)}\]]+)",
+    )
+)
+
+
+def without_secrets(text: str) -> str:
+    """Tokens, tickets, webhook secrets and passwords hidden, wherever in a text they are."""
+    for pattern, hidden in _SECRETS:
+        text = pattern.sub(hidden, text)
+    return text
+
+
+def without(values: Iterable[str], text: str) -> str:
+    """These values hidden, as they are and as Python quotes them. The longest first: one may be a part of another."""
+    forms = {form for value in values for form in (value, repr(value)[1:-1]) if form}
+    for form in sorted(forms, key=len, reverse=True):
+        text = text.replace(form, HIDDEN)
+    return text
 
 
 def without_ticket(query: str) -> str:

@@ -17,4 +17,6 @@ SCHEMA = {
 
 render = external_task("sample.render", SCHEMA, QUEUE, expose=True)
 shop_render = external_task("shop.render", SCHEMA, QUEUE, expose=True)
-anything = external_task("sample.anything", queue=QUEUE, max_attempts=1, expose=True)
+anything = external_task(
+    "sample.anything", queue=QUEUE, max_attempts=1, expose=True, sensitive=["pin"]
+)

@@ -52,9 +52,10 @@ async def aadd(a: int, b: int = 1) -> int:
     return a + b
 
 
-@task(name="sample.sign_in", sensitive=("password", 'o"dd'), expose=True)
+@task(name="sample.sign_in", sensitive=("password", 'o"dd'), expose=True, max_attempts=1)
 def sign_in(user: str, password: str, **others: Any) -> None:
-    """Has what nobody shall see."""
+    """Has what nobody shall see, and is careless about it."""
+    raise PermissionError(f"{password!r}, {others} is not what {user} says")
 
 
 @task(name="sample.span")

@@ -27,6 +27,7 @@ from tasks_app.store import (
 )
 from tasks_app.store.pool import Pool, loop_pool
 from tasks_app.wakeup import due
+from tasks_app.worker.hiding import without_arguments
 from tasks_app.worker.milestones import fold
 from tasks_app.worker.outcome import Ending, conclude, release
 
@@ -75,7 +76,8 @@ async def take(lease: Lease, said: Said) -> Standing:
         [lease.task_id],
         conf.current().LEASE_SECONDS,
         attempt=lease.attempt,
-        whole=False,
+        # The arguments: for what of them must not be told with an error.
+        whole=said.status is Status.FAILED,
     )
     held = await pool.run(keep)
     if not held:
@@ -187,7 +189,7 @@ def _tell(held: Leased, change: Change) -> None:
         attempt=held.task.attempt,
         status=change.status,
         error_type=change.error_type,
-        error_message=change.error_message,
+        error_message=without_arguments(held.task, change.error_message),
         retry_in_seconds=change.delay_seconds,
         duration_ms=held.ran_seconds * 1000,
         queue_wait_ms=held.task.queue_wait_seconds * 1000,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -25,12 +24,12 @@ from tasks_app.api.responses import ProblemRaised, answer, problem
 from tasks_app.api.submission import Submission, prepare
 from tasks_app.api.submitting import submit_task
 from tasks_app.errors import TaskNotFound, TasksError
+from tasks_app.events import emit
 from tasks_app.owned import owned
 from tasks_app.store import Snapshot, cancel, read, read_results
 from tasks_app.store.pool import loop_pool
 from tasks_app.traces import following
 
-_logger = logging.getLogger("django.request")
 # Of a body; the largest kind there is has 9.
 _MOST_MEMBERS = 50
 
@@ -168,7 +167,7 @@ def on_validation_error(request: HttpRequest, error: ValidationError) -> HttpRes
 @api.exception_handler(Exception)
 def on_fault(request: HttpRequest, fault: Exception) -> HttpResponse:
     """A fault of ours, or of the project's own hook: for the log, and not for the client."""
-    _logger.error("Internal Server Error: %s", request.path, exc_info=fault)
+    emit("request.failed", request=request, error=fault)
     return problem(
         Problem.INTERNAL,
         500,

@@ -12,10 +12,12 @@ from asyncpoll.contract import TERMINAL, Status
 from tasks_app.errors import Unmigrated
 from tasks_app.events import subscribe_once
 from tasks_app.observers import done
+from tasks_app.observers.lines import formatter
 from tasks_app.observers.repeats import Repeats
 from tasks_app.observers.wording import Facts, counted, delay
 
 logger = logging.getLogger("tasks_app")
+_requests = logging.getLogger("django.request")
 
 LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
     {
@@ -46,7 +48,11 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         ),
         "order.batch_done": (
             INFO,
-            "Bulk action %(id)s (%(verb)s): changed %(count tasks)s, skipped %(skipped)s: %(tasks names)s",
+            "Bulk action %(id)s (%(verb)s): changed %(count tasks)s, skipped %(skipped)s",
+        ),
+        "order.task_skipped": (
+            INFO,
+            "Bulk action %(order)s of %(by)s: %(verb)s skipped task %(id)s, which was %(status)s",
         ),
         "inbox.filled": (DEBUG, "Told to inboxes: %(count ends)s"),
         "delivery.sent": (
@@ -198,7 +204,9 @@ _repeats = Repeats()
 def ensure_shown() -> None:
     """Write lines from INFO up to stderr where no logging was set up: whoever started a worker wants to see it work."""
     if not logger.hasHandlers():
-        logger.addHandler(logging.StreamHandler())
+        handler = logging.StreamHandler()
+        handler.setFormatter(formatter())
+        logger.addHandler(handler)
         logger.setLevel(INFO)
 
 
@@ -213,9 +221,14 @@ def _log(event: str, facts: dict[str, Any]) -> None:
     if not logger.isEnabledFor(level) or not _is_news(event, facts):
         return
     if line:
-        logger.log(level, line, Facts(facts))
+        _write(level, event, line, facts)
     else:
-        logger.log(level, "%s %s", event, facts)
+        _write(level, event, "%(said)s", facts, said=f"{event} {facts}")
+
+
+def _write(level: int, event: str, line: str, facts: dict[str, Any], **words: Any) -> None:
+    """`line` for people, with `words` besides the facts; for programs the event and its facts, as they are."""
+    logger.log(level, line, Facts(facts, **words), extra={"event": event, "facts": facts})
 
 
 def _is_news(event: str, facts: dict[str, Any]) -> bool:
@@ -229,7 +242,7 @@ def _log_finished(facts: dict[str, Any]) -> None:
     """An error is what people look for; of what ended without one there is a line when that is committed."""
     level = WARNING if facts["error_type"] else DEBUG if facts["status"] in TERMINAL else INFO
     if logger.isEnabledFor(level):
-        logger.log(level, _FINISHED, {**facts, **_verdict(facts)})
+        _write(level, "task.finished", _FINISHED, facts, **_verdict(facts))
 
 
 def _verdict(facts: dict[str, Any]) -> dict[str, str]:
@@ -250,12 +263,36 @@ def _log_stopped(facts: dict[str, Any]) -> None:
         "that did not stop": facts["stragglers"],
         "whose end could not be written": facts["unwritten"],
     }
-    said = ", ".join(f"{counted(count, 'tasks')} {which}" for which, count in left.items() if count)
-    logger.info("Worker %s stopped%s", facts["id"], said and f"; left behind: {said}")
+    words = ", ".join(
+        f"{counted(count, 'tasks')} {which}" for which, count in left.items() if count
+    )
+    behind = words and f"; left behind: {words}"
+    _write(INFO, "worker.stopped", "Worker %(id)s stopped%(behind)s", facts, behind=behind)
+
+
+def _log_ordered(facts: dict[str, Any]) -> None:
+    """One task of many: what was done to it on whose behalf, and what came of it."""
+    line = "Bulk action %(order)s of %(by)s: %(verb)s of task %(id)s, which was %(status)s%(made)s"
+    made = f"; the new one is {facts['new_id']}" if facts["new_id"] else ""
+    _write(INFO, "order.task_done", line, facts, made=made)
+
+
+def _log_failed_request(facts: dict[str, Any]) -> None:
+    """As Django does it, for whoever has its handlers mail such reports."""
+    request, error = facts["request"], facts["error"]
+    about = {"method": request.method, "path": request.path}
+    _requests.error(
+        "Internal Server Error: %(path)s",
+        Facts(about),
+        exc_info=error,
+        extra={"event": "request.failed", "facts": about, "request": request, "status_code": 500},
+    )
 
 
 _WRITTEN: Final[Mapping[str, Callable[[dict[str, Any]], None]]] = MappingProxyType(
     {
+        "order.task_done": _log_ordered,
+        "request.failed": _log_failed_request,
         "task.finished": _log_finished,
         "tasks.done": lambda facts: done.write(facts["ended"]),
         "worker.stopped": _log_stopped,

@@ -7,7 +7,6 @@ request pins a thread. Here there is neither, and therefore no ORM: nothing woul
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Any
@@ -21,6 +20,7 @@ from django.urls import Resolver404, ResolverMatch, get_resolver, set_script_pre
 from django.utils.module_loading import import_string
 
 from tasks_app import conf
+from tasks_app.events import emit
 from tasks_app.prepared import PreparedResponse
 from tasks_app.serving.body import BodyTooLarge, read_body
 from tasks_app.serving.cors import share
@@ -40,8 +40,6 @@ APP_NAME = "asyncpoll"
 
 # Their answers have no body, and some proxies take a Content-Length for the promise of one.
 _BODILESS = frozenset({204, 304})
-
-_logger = logging.getLogger("django.request")
 
 
 def lean_match(scope: dict[str, Any]) -> ResolverMatch | None:
@@ -144,7 +142,7 @@ class LeanHandler(ASGIHandler):
             refusal = refusal_of(error)
             if refusal is None:
                 # A log handler may send mail, and must not stop everybody's requests for that.
-                await asyncio.to_thread(_log_failure, request, error)
+                await asyncio.to_thread(emit, "request.failed", request=request, error=error)
             response = (refusal or INTERNAL).response()
         if isinstance(response, PreparedResponse) and response.is_untouched:
             return response
@@ -165,15 +163,6 @@ def _call_view(request: HttpRequest) -> Awaitable[HttpResponseBase]:
     view, args, kwargs = request.resolver_match
     call = view if iscoroutinefunction(view) else sync_to_async(view, thread_sensitive=True)
     return call(request, *args, **kwargs)
-
-
-def _log_failure(request: HttpRequest, error: Exception) -> None:
-    _logger.error(
-        "Internal Server Error: %s",
-        request.path,
-        exc_info=error,
-        extra={"status_code": INTERNAL.status, "request": request},
-    )
 
 
 def _close(response: HttpResponseBase) -> None:

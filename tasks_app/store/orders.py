@@ -28,6 +28,7 @@ class Taken:
     counted: int
     done: int
     skipped: int
+    placed_by: str
 
     @property
     def left(self) -> int:
@@ -80,9 +81,9 @@ def _filter(sought: Sought) -> dict[str, Any]:
 
 
 def _taken(order: UUID, verb: str, owner: str | None, status: str | None, *rest: Any) -> Taken:
-    name, queue, before, counted, done, skipped = rest
+    name, queue, before, *tally = rest
     sought = Sought(owner, None if status is None else Status(status), name, queue)
-    return Taken(order, verb, sought, before, counted, done, skipped)
+    return Taken(order, verb, sought, before, *tally)
 
 
 def _only(rows: Sequence[tuple[Any, ...]]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from uuid import UUID
 
 from tasks_app.events import emit
@@ -28,6 +29,15 @@ _BREATH_SECONDS = 0.05
 _MORE = "More tasks matched than were counted; the others were left alone."
 
 
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """A task as it was found, and whether there was anything to do. `new_id` is what running it again made."""
+
+    task: Snapshot
+    was_done: bool
+    new_id: UUID | None = None
+
+
 class Orders(Loop):
     """One batch a step. An order is locked while a process is at it, and what it did is committed with its tally."""
 
@@ -43,52 +53,69 @@ class Orders(Loop):
             order = await transaction.run(take_order())
             if order is None:
                 return _EVERY_SECONDS
-            changed, skipped, over = await _carry_out(transaction, order)
+            touched, over = await _carry_out(transaction, order)
+        for each in touched:
+            _tell(order, each)
+        done = sum(each.was_done for each in touched)
         emit(
             "order.batch_done",
             id=order.id,
             verb=order.verb,
-            count=len(changed),
-            skipped=skipped,
-            tasks=[str(task_id) for task_id in changed],
+            count=done,
+            skipped=len(touched) - done,
             over=over,
         )
         return _BREATH_SECONDS
 
 
-async def _carry_out(transaction: Transaction, order: Taken) -> tuple[list[UUID], int, bool]:
-    """Gives the tasks that were changed, how many were skipped, and whether the order is over."""
+def _tell(order: Taken, touched: _Touched) -> None:
+    """Of each task by itself: who looks for one has its id."""
+    emit(
+        "order.task_done" if touched.was_done else "order.task_skipped",
+        order=order.id,
+        by=order.placed_by,
+        verb=order.verb,
+        id=touched.task.id,
+        status=touched.task.status,
+        new_id=touched.new_id,
+    )
+
+
+async def _carry_out(transaction: Transaction, order: Taken) -> tuple[list[_Touched], bool]:
+    """Gives the tasks of the batch with what became of them, and whether the order is over."""
     page = await transaction.run(list_tasks(order.sought, _BATCH, order.before))
     # In the order of ids, in which every statement of the store locks rows.
     batch = sorted(page.tasks[: order.left], key=lambda task: task.id)
-    changed = [task.id for task in batch if await _do(transaction, order.verb, task)]
-    if order.verb == "run_again" and changed:
+    touched = [await _do(transaction, order.verb, task) for task in batch]
+    done = sum(each.was_done for each in touched)
+    if order.verb == "run_again" and done:
         await transaction.run(notify(sorted({task.queue for task in batch})))
     is_more = len(page.tasks) > order.left
     over = is_more or page.before is None or len(batch) == order.left
-    skipped = len(batch) - len(changed)
     await transaction.run(
         record_order(
             order,
             page.before or order.before,
-            len(changed),
-            skipped,
+            done,
+            len(batch) - done,
             ended=over,
             note=_MORE if is_more else "",
         )
     )
-    return changed, skipped, over
+    return touched, over
 
 
-async def _do(transaction: Transaction, verb: str, task: Snapshot) -> bool:
-    """Was there anything to do?"""
+async def _do(transaction: Transaction, verb: str, task: Snapshot) -> _Touched:
     match verb:
         case "cancel":
-            return await transaction.run(cancel(task.id, patient=False)) is not None
+            done = await transaction.run(cancel(task.id, patient=False)) is not None
         case "run_again":
-            return await transaction.run(run_again(task.id, new_task_id())) is not None
+            new_id = new_task_id()
+            done = await transaction.run(run_again(task.id, new_id)) is not None
+            return _Touched(task, done, new_id if done else None)
         case "requeue":
-            return await transaction.run(requeue(task.id)) is not None
+            done = await transaction.run(requeue(task.id)) is not None
         case _:
             gone: list[UUID] = await transaction.run(delete([task.id]))
-            return bool(gone)
+            done = bool(gone)
+    return _Touched(task, done)

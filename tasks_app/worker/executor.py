@@ -19,6 +19,7 @@ from tasks_app.worker.attempt import Attempt
 from tasks_app.worker.calls import OwnThread, acall, call_in_thread, say_in_thread
 from tasks_app.worker.deadlines import Deadline
 from tasks_app.worker.held import Held
+from tasks_app.worker.hiding import without_arguments
 from tasks_app.worker.milestones import join
 from tasks_app.worker.outcome import Ending, Fate, conclude, raised, release
 from tasks_app.worker.recording import Settled
@@ -289,7 +290,7 @@ def _tell(attempt: Attempt, change: Change | None) -> None:
         attempt=claimed.attempt,
         status=None if change is None else change.status,
         error_type="" if change is None else change.error_type,
-        error_message="" if change is None else change.error_message,
+        error_message="" if change is None else without_arguments(claimed, change.error_message),
         retry_in_seconds=0.0 if change is None else change.delay_seconds,
         duration_ms=attempt.duration_ms,
         queue_wait_ms=claimed.queue_wait_seconds * 1000,

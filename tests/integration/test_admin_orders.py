@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from tasks_app.limits import new_task_id
 from tasks_app.models import Order, Task
+from tasks_app.observers import logs
 from tasks_app.store import place_order
 from tasks_app.store.driver import run
 from tasks_app.store.listing import Sought
@@ -131,11 +132,17 @@ class TestAsking:
 class TestCarryingOut:
     """What upkeep does about it."""
 
-    async def test_it_does_what_was_confirmed_in_batches(self, monkeypatch) -> None:
-        """Each task through the store; those that allow nothing are skipped."""
+    async def test_it_does_what_was_confirmed_in_batches(self, monkeypatch, emitted) -> None:
+        """Each task through the store and into the log; those that allow nothing are skipped, which is logged as well."""
         monkeypatch.setattr("tasks_app.upkeep.orders._BATCH", 2)
         waits, done = await prepared()
         order = await carried_out()
+        said = {"order": order.id, "by": "ann", "verb": "cancel", "new_id": None}
+        of_each = emitted.of("order.task_done")
+        assert sorted(facts["id"] for facts in of_each) == sorted(waits)
+        assert all(facts == {**said, "id": facts["id"], "status": "PENDING"} for facts in of_each)
+        assert emitted.of("order.task_skipped") == [{**said, "id": done, "status": "SUCCESS"}]
+        assert [each["count"] for each in emitted.of("order.batch_done")] == [2, 1]
         assert (order.done, order.skipped, order.note) == (3, 1, "")
         assert await states(*waits) == {"CANCELLED"} and await states(done) == {"SUCCESS"}
 
@@ -151,8 +158,10 @@ class TestCarryingOut:
     @pytest.mark.parametrize(
         ("verb", "outcome"), [("run_again", "FAILED"), ("delete", None), ("requeue", "PENDING")]
     )
-    async def test_every_verb(self, verb: str, outcome: str | None) -> None:
-        """Run again makes a new task, delete leaves nothing, requeue gives a running one back."""
+    async def test_every_verb(self, verb: str, outcome: str | None, caplog) -> None:
+        """Run again makes a new task, delete leaves nothing, requeue gives a running one back. A line tells of each."""
+        caplog.set_level("INFO", "tasks_app")
+        stop_logging = logs.install()
         make = (lambda: running().id) if verb == "requeue" else failed
         task_id = await sync_to_async(make)()
         await sync_to_async(placed)(verb, Sought(None, name="sample.add"), counted=1)
@@ -160,7 +169,14 @@ class TestCarryingOut:
         assert (order.done, order.skipped) == (1, 0)
         task = await Task.objects.filter(pk=task_id).afirst()
         assert (task.status if task else None) == outcome
-        assert await Task.objects.filter(retried_from=task_id).acount() == (verb == "run_again")
+        again = [task.id async for task in Task.objects.filter(retried_from=task_id)]
+        assert len(again) == (verb == "run_again")
+        stop_logging()
+        [line] = [text for text in caplog.messages if str(task_id) in text]
+        assert line.startswith(
+            f"Bulk action {order.id} of ann: {verb} of task {task_id}, which was "
+        )
+        assert all(line.endswith(f"; the new one is {new_id}") for new_id in again)
 
 
 @pytest.mark.django_db

@@ -10,10 +10,15 @@ from django.views.debug import ExceptionReporter
 
 from tasks_app.api import holds
 from tasks_app.api.identity import poll_ticket
+from tasks_app.observers import logs
 from tasks_app.redaction import without_ticket
 from tasks_app.store import make_token
 from tasks_app.tokens import issue
+from tests import sample_tasks
+from tests.external_tasks import anything
 from tests.integration.api_support import API, is_problem, stored
+from tests.integration.executors_support import executing
+from tests.workers import run_one, working
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -90,6 +95,46 @@ async def test_a_fault_is_reported_without_the_ticket(client, service, caplog, m
     text = reported(record) + "".join(logged(caplog))
     assert "client_known_version=7" in text
     assert ticket not in text and ticket.split(":")[-1] not in text
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "secrets"),
+    [
+        (["ann", "hun'ter2"], {}, ["hun'ter2", "hun\\'ter2"]),
+        (
+            ["ann"],
+            {"password": ["hunter2", {"n": 90210}], 'o"dd': "xyz"},
+            ["hunter2", "90210", "xyz"],
+        ),
+    ],
+)
+async def test_a_failing_attempt_is_logged_without_sensitive_arguments(
+    service, caplog, args, kwargs, secrets
+):
+    """However its error quotes them; what the others were stays."""
+    caplog.set_level(logging.DEBUG, "tasks_app")
+    stop_logging = logs.install()
+    async with working():
+        task = await run_one(sample_tasks.sign_in, *args, **kwargs)
+    stop_logging()
+    assert all(secret in task.error_message for secret in secrets[:1])
+    [line] = [text for text in caplog.messages if "PermissionError" in text]
+    assert "[hidden]" in line and "is not what ann says" in line
+    everything = "".join(f"{record.getMessage()}{record.__dict__}" for record in caplog.records)
+    assert not [secret for secret in secrets if secret in everything]
+
+
+async def test_what_an_executor_reports_is_logged_without_sensitive_arguments(
+    service, emitted, settings
+):
+    """It has them from the claim."""
+    settings.ASYNCPOLL = {**settings.ASYNCPOLL, "ANONYMOUS": True}
+    async with executing() as executor:
+        await anything.aenqueue(pin=4711, page=12)
+        task = await executor.claim_one()
+        await executor.stepped(task, status="FAILED", error="4711 on 12 is wrong")
+    [finished] = emitted.of("task.finished")
+    assert finished["error_message"] == "[hidden] on 12 is wrong"
 
 
 @pytest.mark.parametrize(

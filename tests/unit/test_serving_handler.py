@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tasks_app.observers import logs
 from tasks_app.serving import lean
 from tasks_app.serving.handler import AsyncpollHandler
 from tasks_app.serving.wiring import Wiring, process_wiring, wiring_of
@@ -97,6 +98,7 @@ class TestLean:
         self, application: AsyncpollHandler, caplog: pytest.LogCaptureFixture
     ) -> None:
         """The traceback is for the log."""
+        logs.install()
         with caplog.at_level(logging.ERROR, "django.request"):
             answer = await Call(application, "/api/fail/failure").answer()
         assert (answer.status, answer.json["type"]) == (500, "/problems/internal-error")

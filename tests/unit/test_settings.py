@@ -168,6 +168,7 @@ def test_numbers_from_the_environment_reach_asyncpolls_settings(tmp_path: Path) 
     [
         ("ASYNCPOLL_MAX_HELD", "many", "ASYNCPOLL_MAX_HELD is 'many'; it must be a number"),
         ("DJANGO_DEBUG", "maybe", "DJANGO_DEBUG is 'maybe'; it must be 1 or 0"),
+        ("ASYNCPOLL_LOG_FORMAT", "xml", "ASYNCPOLL_LOG_FORMAT is 'xml'; it must be json or line"),
     ],
 )
 def test_a_wrong_value_fails_at_start_with_the_rule(
