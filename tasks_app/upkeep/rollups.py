@@ -17,8 +17,8 @@ _EVERY_SECONDS = 60.0
 LOOKS: Final = (60.0, 600.0, 7_200.0)
 # How far back a first round goes.
 MOST_HOURS: Final = 32 * 24
-# What a plan reads is a month: with a week of it by the hour that is a third of the rows.
-FOLD_AFTER_DAYS: Final = 8
+# Charts are of 24 hours. What a plan reads is a month, of which every day by the hour is 24 times the rows.
+FOLD_AFTER_DAYS: Final = 1
 # Between two hours, so that the history of a month leaves the database to others for most of the time.
 _BREATH_SECONDS = 0.1
 
