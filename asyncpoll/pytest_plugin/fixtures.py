@@ -53,6 +53,9 @@ def wait_for_terminal(request: pytest.FixtureRequest) -> Callable[..., Any]:
 def task_of(item: pytest.Item) -> str:
     """The name under which `item` is measured: what its marker says, or its own without parameters."""
     marker = item.get_closest_marker("async_task")
-    if marker and marker.args:
-        return str(marker.args[0])
-    return item.nodeid.partition("[")[0]
+    named = (*marker.args, *marker.kwargs.values()) if marker else ()
+    if not named:
+        return item.nodeid.partition("[")[0]
+    if not isinstance(named[0], str) or not named[0]:
+        pytest.fail(f"async_task is marked with {named[0]!r}; give the task's name.", pytrace=False)
+    return named[0]

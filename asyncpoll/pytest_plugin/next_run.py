@@ -22,7 +22,7 @@ def next_plan(task: str, durations_ms: Sequence[float], former: TaskPlan | None)
     if former is None or former.p95_ms is None:
         note = f"The slowest stands for the P95, which needs {needed(95)} in one run."
         return _allowing(measured, slowest, note)
-    known = former.ci_timeout_seconds or ci_timeout(former.p95_ms)
+    known = ci_timeout(former.p95_ms)
     note = (
         f"Kept from an earlier run: the last one had {len(durations_ms)}, a P95 needs {needed(95)}."
     )

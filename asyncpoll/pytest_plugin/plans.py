@@ -41,14 +41,17 @@ def update(config: pytest.Config, durations_ms: Mapping[str, Sequence[float]]) -
     """Write the next run's plan for what was measured, keeping what was not, and give what there is to say."""
     from asyncpoll.planfile import PlanFile, PlanFileError, write
     from asyncpoll.pytest_plugin.next_run import next_plan
+    from asyncpoll.pytest_plugin.turns import turn
 
     if (target := path(config)) is None:
         return []
     try:
-        plans = {plan.task: plan for plan in _file(config).plans}
-        for task, measured in durations_ms.items():
-            plans[task] = next_plan(task, measured, plans.get(task))
-        write(target, PlanFile(datetime.now(UTC), tuple(plans[task] for task in sorted(plans))))
+        with turn(target.parent):
+            # As it is now: another run may have ended while this one went on.
+            plans = {plan.task: plan for plan in _read(target).plans}
+            for task, measured in durations_ms.items():
+                plans[task] = next_plan(task, measured, plans.get(task))
+            write(target, PlanFile(datetime.now(UTC), tuple(plans[task] for task in sorted(plans))))
     except PlanFileError as error:
         return [f"No plan for the next run: {error}"]
     return [

@@ -28,7 +28,10 @@ def is_missing(config: pytest.Config) -> bool:
 
 
 def delay_seconds(config: pytest.Config) -> float:
-    """The pause before the other try. Raises pytest.UsageError if the ini file has something else than a number."""
+    """The pause before the other try: as this run was told, or else the ini file. Raises pytest.UsageError if that has
+    something else than a number."""
+    if (told := config.getoption("reruns_delay")) is not None:
+        return float(told)
     text = config.getini("asyncpoll_rerun_delay")
     try:
         delay = float(text)

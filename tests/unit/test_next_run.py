@@ -45,6 +45,13 @@ def test_too_few_never_shorten_what_was_known(slowest_ms, seconds):
     assert plan.notes == ("Kept from an earlier run: the last one had 1, a P95 needs 20.",)
 
 
+def test_one_slow_run_lengthens_the_next_and_no_other():
+    """A server that hung once would otherwise be waited for as long for ever."""
+    slow = next_plan("report", [200_000.0], FORMER)
+    assert slow.ci_timeout_seconds == 400
+    assert next_plan("report", [1_000.0], slow).ci_timeout_seconds == 80
+
+
 def test_a_plan_without_a_p95_is_replaced():
     """Nothing is lost by that."""
     former = next_plan("report", [50_000.0], None)

@@ -6,10 +6,13 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
 
 import pytest
 
 from asyncpoll.planfile import PlanFile, TaskPlan, read, write
+from asyncpoll.pytest_plugin.turns import turn
 
 pytest_plugins = ["pytester"]
 
@@ -127,6 +130,15 @@ def test_the_other_try_comes_after_ten_seconds(pytester, monkeypatch, options, m
     items, _ = pytester.inline_genitems(*loaded, *options)
     flaky = items[0].get_closest_marker("flaky")
     assert (flaky and flaky.kwargs) == marks
+
+
+def test_a_run_that_names_another_delay_gets_it(pytester, monkeypatch):
+    """The option of pytest-rerunfailures says what is wanted now."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    pytester.makepyfile(MARKED)
+    loaded = ("-p", "asyncpoll.pytest_plugin", "-p", "rerunfailures")
+    items, _ = pytester.inline_genitems(*loaded, "--reruns-delay", "3")
+    assert items[0].get_closest_marker("flaky").kwargs["reruns_delay"] == 3
 
 
 def test_a_delay_that_is_none_is_refused(suite):
@@ -249,6 +261,64 @@ def test_a_task_that_this_run_did_not_wait_for_keeps_its_plan(suite, pytester):
     write(pytester.path / PLAN, PlanFile(datetime.now(UTC), (other,)))
     suite(WAITING, "-k", "test_other").assert_outcomes(passed=1, deselected=22)
     assert written(pytester)["other"] == other
+
+
+NAMED = (
+    ENDPOINT
+    + """
+@pytest.mark.async_task(task="reports.yearly")
+def test_named(wait_for_terminal):
+    wait_for_terminal(endpoint("SUCCESS"), "/1")
+
+@pytest.mark.async_task(lambda: 1)
+def test_misnamed(wait_for_terminal):
+    wait_for_terminal(endpoint("SUCCESS"), "/1")
+"""
+)
+
+
+def test_a_marker_names_the_task_by_keyword_as_well_and_by_nothing_else_than_text(suite, pytester):
+    """An object would be another task in each run."""
+    result = suite(NAMED, plugins=())
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*async_task is marked with <function *; give the task's name."])
+    assert list(written(pytester)) == ["reports.yearly"]
+
+
+ANOTHER_RUN = (
+    WAITING
+    + """
+from datetime import UTC, datetime
+from asyncpoll.planfile import PlanFile, TaskPlan, write
+
+def test_reads_the_plan(poll_plan):
+    other = TaskPlan(task="other", samples=30, p95_ms=1000, ci_timeout_seconds=30)
+    write("asyncpoll-plan.json", PlanFile(datetime.now(UTC), (other,)))
+"""
+)
+
+
+def test_what_another_run_measured_meanwhile_stays(suite, pytester):
+    """It ended after this one had read the plan."""
+    suite(ANOTHER_RUN, "-k", "test_other or test_reads").assert_outcomes(passed=2, deselected=22)
+    assert set(written(pytester)) == {"other", "test_it.py::test_other"}
+
+
+def test_two_runs_that_end_together_write_one_after_the_other(tmp_path):
+    """Or the second would put its own in place of what the first has just measured."""
+    took = Queue()
+
+    def second():
+        with turn(tmp_path):
+            took.put("second")
+
+    with turn(tmp_path):
+        waiting = Thread(target=second)
+        waiting.start()
+        with pytest.raises(Empty):
+            took.get(timeout=0.1)
+    waiting.join()
+    assert took.get_nowait() == "second"
 
 
 def test_a_plan_that_is_none_fails_the_tests_that_need_it_and_stays(suite, pytester):
