@@ -57,6 +57,15 @@ def find(name: str) -> Task[Any, Any]:
         ) from None
 
 
+def exposed(name: str) -> Task[Any, Any] | None:
+    """The task of that name, if it may be submitted over HTTP. One that may not can't be told from one that is not there."""
+    try:
+        declared = find(name)
+    except UnknownTask:
+        return None
+    return declared if declared.expose else None
+
+
 def retry_policy(name: str) -> RetryPolicy:
     """What is done about a failed attempt at that task; the project's default where nobody here knows it."""
     task = _tasks.get(name)

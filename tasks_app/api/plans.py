@@ -7,13 +7,16 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
+from tasks_app import catalogue
 from tasks_app.api.guard import api_view
 from tasks_app.api.identity import Identity, refuse_ticket
 from tasks_app.api.query import name
 from tasks_app.api.responses import answer
 from tasks_app.errors import BadParameter
 from tasks_app.insights.durations import Durations
-from tasks_app.plans.book import Planned, book
+from tasks_app.plans.book import Planned, book, unmeasured
+from tasks_app.store import Sought, list_tasks
+from tasks_app.store.pool import loop_pool
 
 
 @api_view("GET", "HEAD", scope="read")
@@ -23,7 +26,16 @@ async def plan(request: HttpRequest, identity: Identity) -> HttpResponse:
     task = name(request, "task")
     if task is None:
         raise BadParameter("task", "", "must name a task type, as it was declared")
-    return answer(_document(await book.plan(task)))
+    planned = await book.plan(task)
+    return answer(_document(planned if await _may_know(identity, task) else unmeasured(task)))
+
+
+async def _may_know(identity: Identity, task: str) -> bool:
+    """A type that is not exposed can't be told from one that does not exist, except by who has tasks of it."""
+    if identity.owner is None or catalogue.exposed(task) is not None:
+        return True
+    own = await (await loop_pool()).run(list_tasks(Sought(identity.owner, name=task), 1))
+    return bool(own.tasks)
 
 
 def _document(planned: Planned) -> dict[str, Any]:

@@ -64,12 +64,8 @@ def _prepare(asked: Submission, declared: Task[Any, Any]) -> NewTask:
 
 
 def _exposed(name: str) -> Task[Any, Any]:
-    """A task that is not exposed can't be told from one that does not exist."""
-    try:
-        declared = catalogue.find(name)
-    except UnknownTask:
-        declared = None
-    if declared is None or not declared.expose:
+    declared = catalogue.exposed(name)
+    if declared is None:
         raise UnknownTask(
             f"There is no task {name!r} that can be submitted; check the name, or declare it with expose=True."
         )

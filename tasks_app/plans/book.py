@@ -78,9 +78,16 @@ class PlanBook:
             await pool.run(of_waited),
         )
         measured = combined(newest, ran, waited).get(task)
-        durations = Durations() if measured is None else measured.ran
-        plan = make_plan(task, durations, conf.current().MAX_HOLD_SECONDS)
+        if measured is None:
+            return unmeasured(task)
+        plan = make_plan(task, measured.ran, conf.current().MAX_HOLD_SECONDS)
         return Planned(plan, measured, time.monotonic())
+
+
+def unmeasured(task: str) -> Planned:
+    """What is said of a type of which nothing was measured."""
+    plan = make_plan(task, Durations(), conf.current().MAX_HOLD_SECONDS)
+    return Planned(plan, None, time.monotonic())
 
 
 book: Final = PlanBook()

@@ -115,6 +115,24 @@ async def test_a_type_that_was_not_measured_has_a_plan_that_says_so(client, serv
     assert len(body["notes"]) == 3
 
 
+async def test_a_type_that_is_not_exposed_is_known_to_those_who_have_tasks_of_it(
+    client, service, settings
+) -> None:
+    """Others can't tell it from one that does not exist."""
+    await measured("now() - interval '1 minute'", SPREAD, name="sample.secret")
+    assert (await planned(client, task="sample.secret"))["samples"] == 100
+    mapped(settings)
+    await stored(service, name="sample.secret", owner="alice")
+
+    async def samples(owner: str, task: str) -> dict[str, Any]:
+        headers = {"Authorization": f"Test {owner} read"}
+        return (await client.get(f"{API}/plan?task={task}", headers=headers)).json()
+
+    assert (await samples("alice", "sample.secret"))["samples"] == 100
+    hidden, missing = await samples("bob", "sample.secret"), await samples("bob", "no.such")
+    assert hidden == {**missing, "task": "sample.secret"}
+
+
 async def test_a_plan_is_for_those_who_may_read(client, service, settings, task_id) -> None:
     """And is asked for by a name."""
     is_problem(await client.get(f"{API}/plan"), 400, "invalid-parameter", "task")
