@@ -13,6 +13,7 @@ from tasks_app import catalogue, conf
 from tasks_app.api.leases import Lease
 from tasks_app.errors import LeaseLost, NotJson, RowLocked, TaskGone
 from tasks_app.events import emit
+from tasks_app.insights.done import Done
 from tasks_app.loops import pause_after
 from tasks_app.store import (
     ENDINGS,
@@ -131,7 +132,7 @@ async def _commit(pool: Pool, lease: Lease, held: Leased, said: Said, change: Ch
         return Standing(status, version, held.task.cancel_requested, held.lease_expires_at)
     if status is Status.PENDING:
         due.tell(change.delay_seconds)
-    _tell(held, change)
+    _tell(held, change, status)
     return Standing(status, version, held.task.cancel_requested)
 
 
@@ -181,16 +182,25 @@ async def _repeat(pool: Pool, lease: Lease, said: Said) -> Standing:
     )
 
 
-def _tell(held: Leased, change: Change) -> None:
+def _tell(held: Leased, change: Change, status: Status) -> None:
+    """`status` is where the task is; a retry of one that somebody cancelled is none."""
+    task, ran_ms, waited_ms = (
+        held.task,
+        held.ran_seconds * 1000,
+        held.task.queue_wait_seconds * 1000,
+    )
     emit(
         "task.finished",
-        id=held.task.id,
-        name=held.task.name,
-        attempt=held.task.attempt,
+        id=task.id,
+        name=task.name,
+        attempt=task.attempt,
         status=change.status,
         error_type=change.error_type,
         error_message=without_arguments(held.task, change.error_message),
         retry_in_seconds=change.delay_seconds,
-        duration_ms=held.ran_seconds * 1000,
-        queue_wait_ms=held.task.queue_wait_seconds * 1000,
+        duration_ms=ran_ms,
+        queue_wait_ms=waited_ms,
     )
+    if status.is_terminal:
+        done = Done(task.name, task.id, task.queue, task.attempt, status.value, ran_ms, waited_ms)
+        emit("tasks.done", ended=[done])

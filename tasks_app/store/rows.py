@@ -116,6 +116,19 @@ class Committed(NamedTuple):
     version: int
 
 
+class Rescued(NamedTuple):
+    """A task whose attempt was ended by others. `waited_seconds` is from when that attempt was due to its start."""
+
+    id: UUID
+    status: Status
+    version: int
+    name: str
+    queue: str
+    attempt: int
+    ran_seconds: float
+    waited_seconds: float
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A task as it was read. `result` is JSON text; `result_apart` says it is large and has to be read by itself."""

@@ -19,6 +19,7 @@ from tasks_app.store.rows import (
     ENDINGS,
     Committed,
     NewTask,
+    Rescued,
     Snapshot,
     WorkerFacts,
     committed,
@@ -98,9 +99,7 @@ def give_back(worker: UUID, known: Sequence[tuple[UUID, int]]) -> Call[list[Comm
     )
 
 
-def rescue(
-    limit: int, retry_base_seconds: float, retry_max_seconds: float
-) -> Call[list[Committed]]:
+def rescue(limit: int, retry_base_seconds: float, retry_max_seconds: float) -> Call[list[Rescued]]:
     """Give tasks whose lease ran out to another attempt, or end them."""
     return Call(
         "rescue",
@@ -111,7 +110,7 @@ def rescue(
             "head_start": HEAD_START_SECONDS,
             "limited": conf.current().limits_running,
         },
-        committed,
+        lambda rows: [Rescued(row[0], Status(row[1]), *row[2:8]) for row in rows],
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from asyncpoll.contract import Status
 from tasks_app import conf
 from tasks_app.events import emit
+from tasks_app.insights.done import Done
 from tasks_app.loops import Loop
-from tasks_app.store import rescue
+from tasks_app.store import Rescued, rescue
 from tasks_app.store.pool import Pool
 from tasks_app.store.quarantine import despite_unfit
 from tasks_app.wakeup import due
@@ -34,4 +35,18 @@ class Rescue(Loop):
             if task.status is Status.PENDING:
                 due.tell(0.0)
             emit("task.rescued", id=task.id, status=task.status, version=task.version)
+        if ended := [_done(task) for task in rescued if task.status.is_terminal]:
+            emit("tasks.done", ended=ended)
         return 0.0 if len(rescued) == _BATCH else _EVERY_SECONDS
+
+
+def _done(task: Rescued) -> Done:
+    return Done(
+        task.name,
+        task.id,
+        task.queue,
+        task.attempt,
+        task.status.value,
+        task.ran_seconds * 1000,
+        task.waited_seconds * 1000,
+    )

@@ -173,6 +173,26 @@ class TestEnds:
         row = await row_of(task)
         assert (row.error_type, row.error_message) == ("Failed", "no paper")
 
+    async def test_an_end_has_its_line_in_the_log_and_an_attempt_that_is_followed_has_none(
+        self, executor, task, emitted
+    ):
+        """As one that a worker of ours ran; a repeated report is no second end."""
+        await executor.stepped(task, status="PENDING")
+        assert emitted.of("tasks.done") == []
+        again = await executor.claim_one("two")
+        for _ in range(2):
+            await executor.stepped(again, status="SUCCESS", result=7)
+        [told] = emitted.of("tasks.done")
+        [done] = told["ended"]
+        assert (done.task, str(done.task_id), done.queue) == (
+            "sample.render",
+            task["task_id"],
+            task["queue"],
+        )
+        assert (done.attempt, done.outcome) == (2, "SUCCESS")
+        assert done.duration_ms > 0
+        assert done.queue_wait_ms >= 0
+
     async def test_a_failure_that_no_attempt_will_mend_ends_the_task(self, executor, task):
         """`retryable` false."""
         ended = await executor.stepped(task, status="FAILED", error="never", retryable=False)

@@ -332,7 +332,10 @@ class TestLeases:
             Task.objects.filter(id=task_id).update(ready=True)
             claimed()
             self.expire(task_id)
-            run(rescue(10, 0.001, 0.001))
+            [ended] = run(rescue(10, 0.001, 0.001))
+        assert (ended.name, ended.queue, ended.attempt) == ("sample.add", "default", 2)
+        assert ended.ran_seconds > 0
+        assert ended.waited_seconds >= 0
         row = Task.objects.get(id=task_id)
         assert (row.status, row.error_type) == ("FAILED", "LeaseExpired")
         assert row.error_message == "The worker that ran attempt 2 stopped answering."

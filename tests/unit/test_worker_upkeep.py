@@ -8,7 +8,8 @@ from uuid import UUID
 import pytest
 
 from asyncpoll.contract import Status
-from tasks_app.store import Committed
+from tasks_app.insights.done import Done
+from tasks_app.store import Rescued
 from tasks_app.upkeep import Promotion, Rescue
 from tests.support import aeventually
 from tests.unit.fakes import FakePool
@@ -26,6 +27,10 @@ def loop_over(kind: type, *answers: Any) -> Any:
     return kind(pool), pool
 
 
+def rescued_task(task_id: UUID, status: Status) -> Rescued:
+    return Rescued(task_id, status, 3, "sample.add", "default", 1, 1.5, 0.25)
+
+
 async def test_promotion_sleeps_until_the_next_task_is_due_and_at_most_a_poll():
     """So that a delayed task starts when it is due."""
     for answer, pause in [((0, 1.5), 1.5), ((3, 9e9), 3600.0), ((0, None), 3600.0), ((0, -2), 0)]:
@@ -37,7 +42,7 @@ async def test_full_batches_follow_each_other_at_once():
     """A backlog is not worked off at one batch per second."""
     promotion, _ = loop_over(Promotion, (500, 60.0))
     assert await promotion.step() == 0
-    rescued = [Committed(UUID(int=number), Status.PENDING, 3) for number in range(500)]
+    rescued = [rescued_task(UUID(int=number), Status.PENDING) for number in range(500)]
     rescue, _ = loop_over(Rescue, rescued)
     assert await rescue.step() == 0
 
@@ -55,12 +60,18 @@ async def test_promotion_is_woken_for_a_task_that_is_due_sooner_than_it_would_lo
 
 
 async def test_every_rescue_is_told(emitted):
-    """With what became of the task."""
-    rescue, _ = loop_over(Rescue, [Committed(UUID(int=7), Status.FAILED, 9)])
+    """With what became of the task; one that is over is told as if its worker had said so."""
+    again, over = UUID(int=6), UUID(int=7)
+    rescue, _ = loop_over(
+        Rescue, [rescued_task(again, Status.PENDING), rescued_task(over, Status.FAILED)]
+    )
     assert await rescue.step() > 0
     assert emitted.of("task.rescued") == [
-        {"id": UUID(int=7), "status": Status.FAILED, "version": 9}
+        {"id": again, "status": Status.PENDING, "version": 3},
+        {"id": over, "status": Status.FAILED, "version": 3},
     ]
+    done = Done("sample.add", over, "default", 1, "FAILED", 1_500.0, 250.0)
+    assert emitted.of("tasks.done") == [{"ended": [done]}]
 
 
 async def test_promotion_looks_again_when_a_task_is_stored_while_it_looks():

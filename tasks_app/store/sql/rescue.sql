@@ -37,7 +37,9 @@ rescued AS (
         finished_at = CASE WHEN expired.status <> 'PENDING' THEN now.at END
     FROM expired, now
     WHERE t.id = expired.id
-    RETURNING t.id, t.version, t.status, t.attempt, t.error_message, now.at
+    RETURNING t.id, t.version, t.status, t.attempt, t.error_message, now.at, t.name, t.queue,
+        coalesce(extract(epoch FROM now.at - t.started_at)::float8, 0) AS ran,
+        coalesce(greatest(0, extract(epoch FROM t.started_at - greatest(t.run_at, t.created_at))::float8), 0) AS waited
 ),
 history AS (
     INSERT INTO tasks_app_taskevent (task_id, version, kind, at, attempt, message)
@@ -57,4 +59,5 @@ told AS MATERIALIZED (
 offered AS MATERIALIZED (
     SELECT pg_notify('asyncpoll_work', 'room:') WHERE %(limited)s AND EXISTS (SELECT FROM rescued)
 )
-SELECT id, status, version, (SELECT count(*) FROM told) + (SELECT count(*) FROM offered) FROM rescued
+SELECT id, status, version, name, queue, attempt, ran, waited, (SELECT count(*) FROM told) + (SELECT count(*) FROM offered)
+FROM rescued
