@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"asyncpoll {options.command}: {words.clean(str(error))}", file=sys.stderr)
         return exit_of(error)
     except OSError as error:
-        return unwritable(error, options.command)
+        return unwritable(error, f"asyncpoll {options.command}")
 
 
 def prepare_streams() -> None:
@@ -67,7 +67,7 @@ def unwritable(error: OSError, command: str) -> Exit:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return Exit.BROKEN_PIPE
-    print(f"asyncpoll {command}: the output can't be written ({error.strerror})", file=sys.stderr)
+    print(f"{command}: the output can't be written ({error.strerror})", file=sys.stderr)
     return Exit.GAVE_UP
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace, _SubParsersAction
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from asyncpoll import planfile
 from asyncpoll.cli.exits import Exit
 from tasks_app.insights.measured import Measured
+from tasks_app.insights.opening import opened
 from tasks_app.insights.options import (
     OUTPUTS,
     Unclear,
@@ -43,10 +43,11 @@ def register(subparsers: _SubParsersAction[Any]) -> None:
 def run(asked: Namespace) -> int:
     """Do what was asked; gives the exit code. 3 with one sentence on stderr if it can't be done."""
     try:
-        deliver(asked, from_files(asked), sys.stdout.write)
+        text = written(asked, from_files(asked))
     except (Unclear, Refused, OSError, planfile.PlanFileError) as error:
         print(f"asyncpoll plan: {error}", file=sys.stderr)
         return Exit.USAGE
+    sys.stdout.write(text)
     return Exit.DONE
 
 
@@ -70,15 +71,16 @@ def _unheard(asked: Namespace, found: Measured) -> tuple[str, ...]:
     )
 
 
-def deliver(asked: Namespace, made: Report, say: Callable[[str], object]) -> None:
-    """Write the report as it was asked for, to a file or by `say`. Raises OSError and PlanFileError."""
+def written(asked: Namespace, made: Report) -> str:
+    """The report as it was asked for; nothing where it was written to a file. Raises OSError and PlanFileError."""
     text = OUTPUTS[asked.output_format](made)
     if asked.output is None:
-        say(text)
-    elif asked.output_format == "polling-file":
+        return text
+    if asked.output_format == "polling-file":
         planfile.write(asked.output, planfile.parse(text))
     else:
         Path(asked.output).write_text(text, encoding="utf-8")
+    return ""
 
 
 def _read_files(asked: Namespace, found: Measured) -> None:
@@ -88,11 +90,8 @@ def _read_files(asked: Namespace, found: Measured) -> None:
         )
     wanted = columns(asked)
     for name in asked.files:
-        if name == "-":
-            read_into(found, "stdin", sys.stdin, wanted, asked.kind)
-        else:
-            with Path(name).open(encoding="utf-8-sig", errors="replace") as stream:
-                read_into(found, name, stream, wanted, asked.kind)
+        with opened(name) as stream:
+            read_into(found, "stdin" if name == "-" else name, stream, wanted, asked.kind)
     if not found.count:
         said = "\n".join(found.remarks()) or f"{found.others:,} lines, and none of them is one."
         raise Refused(f"There are no measurements in {', '.join(asked.files)}. {said}")

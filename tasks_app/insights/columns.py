@@ -47,9 +47,14 @@ class Columns:
     outcome: str | None = None
     outcomes: tuple[str, ...] = ("SUCCESS",)
 
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The names of the columns that have to be there."""
+        return (self.duration,) if self.only_task is not None else (self.duration, self.task)
+
     def are_in(self, names: list[str]) -> bool:
         """True when these names of columns have all that has to be there."""
-        return {self.duration} | ({self.task} if self.only_task is None else set()) <= set(names)
+        return set(self.wanted) <= set(names)
 
     def read(self, row: Mapping[str, Any]) -> tuple[str, float]:
         """The task type and the milliseconds of a row. Raises BadRow and OtherOutcome."""
@@ -61,9 +66,11 @@ class Columns:
         if self.only_task is not None:
             return self.only_task
         name = _found(row, self.task)
-        if not isinstance(name, str) or not 1 <= len(name) <= _LONGEST_NAME:
+        # A name is printed as it is, and is not to steer a terminal.
+        is_name = isinstance(name, str) and name.isprintable()
+        if not is_name or not 1 <= len(name) <= _LONGEST_NAME:
             raise BadRow(
-                f"{self.task} is {_shown(name)}; it has to be a name of 1 to {_LONGEST_NAME} characters"
+                f"{self.task} is {_shown(name)}; it has to be a name of 1 to {_LONGEST_NAME} printable characters"
             )
         return name
 

@@ -14,7 +14,7 @@ from tasks_app.insights.durations import Durations, needed
 from tasks_app.insights.plan import USUAL_HOLD_SECONDS, make_plan
 from tasks_app.insights.reading import FORMATS
 from tasks_app.insights.report import Report, Verdict
-from tasks_app.insights.returns import USUAL_HOURS, Investment
+from tasks_app.insights.returns import MOST_DECIMALS, USUAL_HOURS, Investment
 
 OUTPUTS = {
     "table": Report.table,
@@ -158,6 +158,8 @@ def _number(text: str) -> Decimal:
         number = Decimal(-1)
     if not number.is_finite() or not 0 <= number <= _LARGEST:
         raise ArgumentTypeError(f"{text!r} is not a number from 0 to {_LARGEST:,f}")
+    if round(number, MOST_DECIMALS) != number:
+        raise ArgumentTypeError(f"{text!r} has more than {MOST_DECIMALS} decimals")
     return number
 
 

@@ -103,6 +103,10 @@ def _read_csv(source: str, lines: Iterable[Line], columns: Columns, found: Measu
             f"{source}: the first line has the columns {', '.join(names)[:200]}; name those that hold the task type "
             "and the duration with --task-column (or --only-task) and --duration-column."
         )
+    if twice := [name for name in columns.wanted if names.count(name) > 1]:
+        raise Refused(
+            f"{source}: the first line has the column {twice[0]} twice; give one of them another name."
+        )
     delimiter = _delimiter(header or "")
     for number, text in numbered:
         cells = None if text is None else _cells(text, delimiter)

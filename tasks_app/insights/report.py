@@ -38,9 +38,9 @@ class Verdict:
         """In a sentence."""
         if self.decision is None:
             return f"{self.subject}: {self.reason}"
-        inputs = (
-            f"{self.decision.share_percent:g} % asynchronous, P95 {self.decision.p95_seconds:g} s"
-        )
+        p95 = self.decision.p95_seconds
+        known = "P95 not known" if p95 is None else f"P95 {p95:g} s"
+        inputs = f"{self.decision.share_percent:g} % asynchronous, {known}"
         return f"{self.subject}: {self.decision.answer} ({inputs}; {self.decision.why})"
 
     def document(self) -> dict[str, Any]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
+from functools import reduce
 from typing import Final
 
 WORTH_ABOVE: Final = 3
 """What is saved has to be more than so many times what it costs."""
 USUAL_HOURS: Final = Decimal(8)
 _MINUTES_PER_HOUR = 60
+# Inputs have up to 13 digits before the point and MOST_DECIMALS behind it; a product of four keeps all of them.
+_EXACT: Final = Context(prec=120)
+MOST_DECIMALS: Final = 12
+"""Of an input."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,22 +31,27 @@ class Investment:
     @property
     def saved_person_minutes(self) -> Decimal:
         """In all."""
-        return self.saved_minutes * self.runs_per_day * self.people * self.working_days
+        return _product(self.saved_minutes, self.runs_per_day, self.people, self.working_days)
 
     @property
     def cost_minutes(self) -> Decimal:
         """The cost, as minutes of a person."""
-        return self.cost_days * self.hours_per_day * _MINUTES_PER_HOUR
+        return _product(self.cost_days, self.hours_per_day, _MINUTES_PER_HOUR)
+
+    @property
+    def threshold_minutes(self) -> Decimal:
+        """What more has to be saved than."""
+        return _product(self.cost_minutes, WORTH_ABOVE)
 
     @property
     def is_worth_it(self) -> bool:
         """More is saved than WORTH_ABOVE times the cost. By multiplication: what costs nothing is worth it."""
-        return self.saved_person_minutes > WORTH_ABOVE * self.cost_minutes
+        return self.saved_person_minutes > self.threshold_minutes
 
     def lines(self) -> tuple[str, ...]:
         """The arithmetic, a step a line, and the verdict."""
         saved, cost = self.saved_person_minutes, self.cost_minutes
-        threshold = WORTH_ABOVE * cost
+        threshold = self.threshold_minutes
         sign, verdict = (">", "worth it") if self.is_worth_it else ("≤", "not worth it")
         return (
             f"saved: {_n(self.saved_minutes)} min × {_n(self.runs_per_day)} runs a day × {_n(self.people)} people"
@@ -55,11 +65,19 @@ class Investment:
     def _ratio(self) -> str:
         if not self.cost_minutes:
             return ""
-        return f" ({_n(round(self.saved_person_minutes / self.cost_minutes, 2))} × the cost)"
+        return f" ({_divided(self.saved_person_minutes, self.cost_minutes)} × the cost)"
 
 
 def _hours(minutes: Decimal) -> str:
-    return _n(round(minutes / _MINUTES_PER_HOUR, 2))
+    return _divided(minutes, Decimal(_MINUTES_PER_HOUR))
+
+
+def _divided(number: Decimal, by: Decimal) -> str:
+    return _n(_EXACT.divide(number, by).quantize(Decimal("0.01"), context=_EXACT))
+
+
+def _product(*factors: Decimal | int) -> Decimal:
+    return reduce(_EXACT.multiply, factors, Decimal(1))
 
 
 def _n(number: Decimal) -> str:

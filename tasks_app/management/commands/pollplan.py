@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,7 +10,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from asyncpoll.cli.plan import deliver, from_files
+from asyncpoll.cli.main import unwritable
+from asyncpoll.cli.plan import from_files, written
 from asyncpoll.planfile import PlanFileError
 from tasks_app import conf
 from tasks_app.insights.options import Unclear, add_options, is_about_measurements, report
@@ -47,10 +49,14 @@ class Command(BaseCommand):
         """Print the report, or one sentence if there can't be one."""
         asked = Namespace(**options)
         try:
-            made = _measured(asked) if _of_registry(asked) else from_files(asked)
-            deliver(asked, made, self.stdout.write)
+            text = written(asked, _measured(asked) if _of_registry(asked) else from_files(asked))
         except (Unclear, Refused, OSError, PlanFileError) as error:
             raise CommandError(str(error)) from None
+        try:
+            self.stdout.write(text, ending="")
+            self.stdout.flush()
+        except OSError as error:
+            sys.exit(unwritable(error, "manage.py pollplan"))
 
 
 def _of_registry(asked: Namespace) -> bool:

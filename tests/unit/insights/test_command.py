@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import subprocess
@@ -32,6 +33,11 @@ def log(task: str = "demo.report", count: int = 100) -> str:
         for number in range(1, count + 1)
     )
     return "\n".join(lines) + "\n"
+
+
+def piped(content: bytes) -> io.TextIOWrapper:
+    """As stdin is."""
+    return io.TextIOWrapper(io.BufferedReader(io.BytesIO(content)))
 
 
 @pytest.fixture
@@ -102,12 +108,80 @@ def test_a_log_becomes_a_polling_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     """Also when it comes from a pipe."""
-    monkeypatch.setattr(sys, "stdin", io.StringIO(log()))
+    monkeypatch.setattr(sys, "stdin", piped(log().encode()))
     assert run("-", "--format", "polling-file", "--output", str(tmp_path / "plan.json")) == 0
     assert capsys.readouterr().out == ""
     found = planfile.read(tmp_path / "plan.json").for_task("demo.report")
     assert found is not None
     assert (found.timeout_seconds, found.hold_seconds) == (20.0, 11.0)
+
+
+@pytest.mark.parametrize("shape", ["table", "json"])
+def test_a_share_that_decides_alone_is_told_of_types_whose_p95_is_not_known(
+    file: str, capsys: pytest.CaptureFixture[str], shape: str
+):
+    """As of one that was measured twelve times."""
+    assert run(file, "--async-share", "40", "--task", "demo.rare", "--format", shape) == 0
+    out = capsys.readouterr().out
+    if shape == "table":
+        said = "demo.rare: event-driven (40 % asynchronous, P95 not known; rule: share over 30 %"
+        assert said in out
+    else:
+        assert json.loads(out)["decisions"][0]["p95_seconds"] is None
+
+
+CSV = "task,duration_ms\n" + "a,5\n" * 10
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        CSV.encode("utf-8-sig"),
+        CSV.replace("\n", "\r\n").encode(),
+        CSV.encode("utf-16"),
+        gzip.compress(CSV.encode()),
+        CSV.encode() + b"\xff\xfe\x00\n",
+    ],
+    ids=["byte order mark", "CRLF", "UTF-16", "gzip", "bytes that are no text"],
+)
+def test_a_file_is_read_however_its_text_was_written(
+    content: bytes,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    """From a disk as from a pipe, which may be named twice."""
+    (tmp_path / "a.csv").write_bytes(content)
+    monkeypatch.setattr(sys, "stdin", piped(content))
+    assert run(str(tmp_path / "a.csv"), "-", "-") == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["a", "20"]
+
+
+def test_a_packed_file_that_was_cut_off_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """A part of the measurements is not all of them."""
+    (tmp_path / "a.gz").write_bytes(gzip.compress(CSV.encode())[:-9])
+    assert run(str(tmp_path / "a.gz")) == 3
+    assert "a.gz can't be unpacked (" in capsys.readouterr().err
+
+
+def test_who_reads_the_output_may_leave(file: str, monkeypatch: pytest.MonkeyPatch):
+    """That is no wrong usage; whoever runs the command knows what it is."""
+
+    def gone(text: str) -> int:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(sys.stdout, "write", gone)
+    with pytest.raises(BrokenPipeError):
+        run(file)
+
+
+def test_stdin_may_be_closed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """By whoever started the command."""
+    monkeypatch.setattr(sys, "stdin", None)
+    assert run("-") == 3
+    assert "stdin is closed; name a FILE." in capsys.readouterr().err
 
 
 def test_a_decision_and_its_cost_need_no_measurements(capsys: pytest.CaptureFixture[str]):
@@ -150,7 +224,16 @@ def test_what_can_not_be_done_is_one_sentence(
 
 
 @pytest.mark.parametrize(
-    "wrong", [["--async-share", "101"], ["--people", "nan"], ["--hours-per-day", "0"]]
+    "wrong",
+    [
+        ["--async-share", "101"],
+        ["--async-share=-1"],
+        ["--p95", "1e308"],
+        ["--people", "nan"],
+        ["--people", "0.1234567890123"],
+        ["--hours-per-day", "0"],
+        ["--max-hold", "1e-99"],
+    ],
 )
 def test_a_number_that_can_not_be_is_refused(wrong: list[str]):
     """By the parser."""

@@ -75,3 +75,14 @@ def test_exactly_three_times_the_cost_is_not_above_it():
     assert investment(**facts, cost_days="0.0999").is_worth_it
     assert investment(cost_days=2, hours_per_day="5.8").is_worth_it
     assert investment(cost_days=0).lines()[-1] == "verdict: worth it: 35.2 h > 0 h"
+
+
+def test_the_largest_and_the_smallest_inputs_are_computed_to_the_last_digit():
+    """Whatever an option takes."""
+    largest, least = Decimal("1e12"), Decimal("1e-12")
+    names = ("saved_minutes", "runs_per_day", "people", "working_days", "cost_days")
+    huge, tiny = (investment(**dict.fromkeys(names, each)) for each in (largest, least))
+    assert huge.lines()[0].endswith(f" = {10**48:,} person-minutes")
+    assert huge.is_worth_it
+    assert tiny.saved_person_minutes == Decimal("1e-48")
+    assert tiny.lines()[-1].startswith("verdict: not worth it")

@@ -93,6 +93,13 @@ def test_csv_without_the_columns_is_refused():
         read("a,b\n1,2\n", kind="csv")
 
 
+def test_csv_that_has_a_column_twice_is_refused():
+    """Which of the two is meant is not guessed; one that nobody asked for may be there as often as it likes."""
+    with pytest.raises(Refused, match="the column task twice"):
+        read("task,duration_ms,task\na,1,b\n")
+    assert exact(read("task,x,duration_ms,x\na,1,2,3\n")) == {"a": [2.0]}
+
+
 @pytest.mark.parametrize(
     ("row", "why"),
     [
@@ -102,6 +109,10 @@ def test_csv_without_the_columns_is_refused():
         ('{"task": "a", "duration_ms": true}', "duration_ms is True; it has to be"),
         ('{"task": "a", "duration_ms": 1e300}', r"duration_ms is 1e\+300; it has to be"),
         ('{"task": 3, "duration_ms": 1}', "task is 3; it has to be a name"),
+        (
+            '{"task": "\\u001b[2J", "duration_ms": 1}',
+            "task is '.x1b.2J'; it has to be a name .* printable",
+        ),
         ('{"duration_ms": 1}', "task is missing"),
         ("[1]", "it is not a JSON object"),
         ("{" * 50_000, "it is not a JSON object"),
