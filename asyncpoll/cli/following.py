@@ -23,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--lifetime",
         type=seconds,
         metavar="SECONDS",
-        help="give up after so long (600); the task goes on",
+        help="give up waiting after so long (600), and submitting (60); a task that was submitted goes on",
     )
 
 

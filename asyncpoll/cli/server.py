@@ -40,9 +40,12 @@ def client(options: argparse.Namespace) -> Client:
 
 
 def _tell(attempt: Attempt) -> None:
-    """Say what kept an attempt from its answer; what ends all attempts begins with the request, and is said at the end."""
+    """Say what kept an attempt from its answer, and that there will be another. What ends all attempts begins with the
+    request, and is said at the end."""
     if attempt.error and not attempt.error.startswith(f"{attempt.method} "):
-        print(f"No answer to try {attempt.number}: {words.clean(attempt.error)}", file=sys.stderr)
+        again = "" if attempt.next_in is None else f"; trying again in {attempt.next_in:.1f} s"
+        said = f"No answer to try {attempt.number}: {words.clean(attempt.error)}{again}"
+        print(said, file=sys.stderr, flush=True)
 
 
 def _refused(token: str) -> None:

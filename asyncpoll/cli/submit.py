@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from asyncpoll.cli import following, words
 from asyncpoll.cli.arguments import keyword_arguments
 from asyncpoll.cli.exits import Exit
-from asyncpoll.client import Answer, Client, NotifyFailed
+from asyncpoll.client import Client
 
 HELP = "submit a task and print its id, or with --wait its result"
 
@@ -42,8 +41,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(client: Client, options: argparse.Namespace) -> Exit:
     """Submit; then wait, or print what was submitted."""
-    arguments = keyword_arguments(options.kwargs, options.words)
-    answer = _submit(client, options, arguments)
+    answer = client.submit(
+        options.task,
+        kwargs=keyword_arguments(options.kwargs, options.words),
+        queue=options.queue,
+        priority=options.priority,
+        run_at=options.run_at,
+        idempotency_key=options.idempotency_key,
+        notify=options.notify,
+        lifetime=options.lifetime,
+    )
     if options.wait:
         return following.follow(client, answer.task_id, options)
     if options.json:
@@ -51,20 +58,3 @@ def run(client: Client, options: argparse.Namespace) -> Exit:
     else:
         print(words.clean(answer.task_id), flush=True)
     return Exit.DONE
-
-
-def _submit(client: Client, options: argparse.Namespace, arguments: dict[str, object]) -> Answer:
-    try:
-        return client.submit(
-            options.task,
-            kwargs=arguments,
-            queue=options.queue,
-            priority=options.priority,
-            run_at=options.run_at,
-            idempotency_key=options.idempotency_key,
-            notify=options.notify,
-        )
-    except NotifyFailed as error:
-        # The task is there all the same, and its id must not be lost.
-        print(words.clean(str(error)), file=sys.stderr)
-        return client.get(error.answer.task_id)

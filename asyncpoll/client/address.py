@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
 import httpx
@@ -12,6 +13,7 @@ import httpx
 from asyncpoll.client.encodings import ACCEPTED
 from asyncpoll.client.errors import Misused
 from asyncpoll.client.exchange import Request
+from asyncpoll.client.given import secret, shown
 from asyncpoll.client.redaction import hide_tickets
 from asyncpoll.contract import API_VERSION, JSON_MEDIA_TYPE
 
@@ -22,6 +24,10 @@ _ALWAYS: Final = {
     "Accept": JSON_MEDIA_TYPE,
     "Accept-Encoding": ACCEPTED,
 }
+# The server's own bound, and how many with a ticket each fit into an address.
+_MOST_TASKS, _MOST_TICKETS = 100, 40
+
+Ticket: TypeAlias = str | Mapping[str, str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +36,28 @@ class Address:
 
     base_url: str = ""
     token: str | None = field(default=None, repr=False)
-    ticket: str | None = field(default=None, repr=False)
+    ticket: Ticket = field(default=None, repr=False)
+
+    @property
+    def most_tasks(self) -> int:
+        """How many can be asked for at once."""
+        return _MOST_TICKETS if isinstance(self.ticket, Mapping) else _MOST_TASKS
+
+    def tickets_for(self, tasks: Collection[str]) -> list[str]:
+        """What goes along with a request that reads these tasks. Raises Misused where a task has no ticket."""
+        if self.ticket is None or isinstance(self.ticket, str):
+            if self.ticket and len(tasks) > 1:
+                raise Misused(
+                    f"ticket is that of one task, and {len(tasks)} are asked for; give each task's own: "
+                    "ticket={task_id: ticket, …}."
+                )
+            return [self.ticket] if self.ticket else []
+        for task in tasks:
+            if task not in self.ticket:
+                raise Misused(
+                    f"ticket has none for task {task}; add the poll_ticket that its submission was answered with."
+                )
+        return [secret("ticket", self.ticket[task]) or "" for task in tasks]
 
     def follows(self, http: httpx.Client | httpx.AsyncClient) -> bool:
         """Whether redirects are followed: never with a token, and at a foreign endpoint as its httpx client does."""
@@ -38,9 +65,7 @@ class Address:
 
     def sent(self, request: Request) -> dict[str, Any]:
         """What `httpx` has to be told of a request."""
-        query: list[tuple[str, Any]] = list(request.query)
-        if self.ticket:
-            query.append(("ticket", self.ticket))
+        query = [*request.query, *(("ticket", one) for one in self.tickets_for(request.tasks))]
         return {
             "method": request.method,
             "url": f"{self.base_url}{request.path}",
@@ -60,29 +85,31 @@ class Address:
         return headers
 
 
-def address(base_url: str, token: str | None, ticket: str | None) -> Address:
+def address(base_url: str, token: str | None, ticket: Ticket) -> Address:
     """Where the API is: the URL itself, or its `/api/v1/` if it has no path. Raises Misused."""
-    if any(mark in base_url for mark in "@?#"):
+    if any(mark in str(base_url) for mark in "@?#"):
         raise Misused(
             "base_url has a user, a query or a fragment; leave them out, and give credentials as token=."
         )
     parts = _split(base_url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise Misused(
-            f"base_url is {base_url!r}; give http://HOST or https://HOST, with the API's path if it is not /api/v1/."
+            f"base_url is {shown(base_url)}; give http://HOST or https://HOST, with the API's path if it is not /api/v1/."
         )
     if ticket is not None:
         hide_tickets()
     path = parts.path.rstrip("/") or f"/api/{API_VERSION}"
     return Address(
         f"{parts.scheme}://{parts.netloc}{path}/",
-        _secret("token", token),
-        _secret("ticket", ticket),
+        secret("token", token),
+        ticket if isinstance(ticket, Mapping) else secret("ticket", ticket),
     )
 
 
-def _split(url: str) -> SplitResult | None:
+def _split(url: Any) -> SplitResult | None:
     """The parts of a URL; None if it is none to us or to httpx."""
+    if not isinstance(url, str):
+        return None
     try:
         httpx.URL(url)
         return urlsplit(url)
@@ -96,12 +123,5 @@ def _content(request: Request) -> bytes | None:
         return None
     try:
         return json.dumps(request.body, allow_nan=False).encode()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise Misused(f"The {request.kind} can't be sent as JSON: {error}") from error
-
-
-def _secret(name: str, value: str | None) -> str | None:
-    """A secret that fits into a header. The error never shows it."""
-    if value is None or (value and value.isascii() and value.isprintable() and " " not in value):
-        return value
-    raise Misused(f"{name} is empty or has blanks or control characters; give it as it was issued.")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
-from uuid import UUID
 
 from asyncpoll.client.documents import Unreadable, milliseconds, number
 from asyncpoll.client.errors import Misused, TaskFailed
+from asyncpoll.client.given import LONGEST_ID, canonical, shown
 from asyncpoll.contract import Outcome, Status
 
-# The server shows no more of an id that it can't read.
-_LONGEST_ID: Final = 60
+# What the database counts up to.
+_LARGEST_COUNT: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class InboxEntry:
 def read_answer(document: Mapping[str, Any]) -> Answer:
     """The task in a document. Raises Unreadable where it is not what the protocol promises."""
     return Answer(
-        task_id=_text(document, "task_id"),
+        task_id=_task_id(document),
         status=_status(document),
         version=_count(document, "version"),
         progress=number(document.get("progress")),
@@ -97,7 +97,7 @@ def read_answer(document: Mapping[str, Any]) -> Answer:
         stalled=document.get("stalled") is True,
         reset=document.get("reset") is True,
         backoff_ms=int(milliseconds(document, "recommended_client_backoff_ms") or 0),
-        poll_ticket=document.get("poll_ticket"),
+        poll_ticket=_ticket(document.get("poll_ticket")),
         raw=document,
     )
 
@@ -121,20 +121,11 @@ def read_entries(document: Mapping[str, Any]) -> tuple[InboxEntry, ...]:
 def split_cursor(cursor: str) -> tuple[str, int]:
     """Task id and version of a saved cursor. Raises Misused."""
     task_id, _, version = str(cursor).rpartition(":")
-    if not task_id or not version.isdecimal():
-        raise Misused(f"cursor is {cursor!r}; give the `cursor` of an earlier answer: ID:VERSION.")
+    if not task_id or not version.isdecimal() or len(version) > len(str(_LARGEST_COUNT)):
+        raise Misused(
+            f"cursor is {shown(cursor)}; give the `cursor` of an earlier answer: ID:VERSION."
+        )
     return canonical(task_id), int(version)
-
-
-def canonical(task_id: object) -> str:
-    """An id as the server writes it, whichever way a UUID was written. Raises Misused."""
-    text = str(task_id)
-    if not 1 <= len(text) <= _LONGEST_ID:
-        raise Misused(f"task_id is {text!r:.80}; give the id of a task, as `submit` answered it.")
-    try:
-        return str(UUID(text))
-    except ValueError:
-        return text
 
 
 def _milestone(event: Any, answer: Answer) -> Milestone:
@@ -157,7 +148,7 @@ def _milestone(event: Any, answer: Answer) -> Milestone:
 def _entry(entry: Any) -> InboxEntry:
     return InboxEntry(
         id=_text(entry, "id"),
-        task_id=_text(entry, "task_id"),
+        task_id=_task_id(entry),
         status=_status(entry),
         result=entry.get("result"),
         error=_object(entry.get("error")),
@@ -167,6 +158,17 @@ def _entry(entry: Any) -> InboxEntry:
 
 def _object(value: Any) -> Mapping[str, Any] | None:
     return value if isinstance(value, dict) else None
+
+
+def _ticket(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _task_id(document: Any) -> str:
+    task_id = _text(document, "task_id")
+    if len(task_id) > LONGEST_ID:
+        raise Unreadable(f"task_id is {task_id!r:.80}; it must have at most {LONGEST_ID} letters")
+    return task_id
 
 
 def _text(document: Any, name: str) -> str:
@@ -180,7 +182,7 @@ def _text(document: Any, name: str) -> str:
 
 def _count(document: Mapping[str, Any], name: str) -> int:
     value = document.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST_COUNT:
         raise Unreadable(f"{name} is {value!r:.80}; it must be a whole number from 0")
     return value
 

@@ -1,165 +1,206 @@
-"""What a client can ask for, as conversations. Shared by both drivers; sends nothing."""
+"""What a client can ask for, as conversations. Shared by both clients; sends nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 from urllib.parse import quote
 from uuid import uuid4
 
+from asyncpoll.client import given
 from asyncpoll.client.address import Address
-from asyncpoll.client.answer import InboxEntry, canonical, split_cursor
+from asyncpoll.client.answer import Answer, InboxEntry, Milestone, read_answer, split_cursor
 from asyncpoll.client.conversation import Conversation
 from asyncpoll.client.errors import Misused
-from asyncpoll.client.exchange import Request
+from asyncpoll.client.exchange import OnStale, Request, Stale
+from asyncpoll.client.given import canonical
 from asyncpoll.client.hosts import host_of
 from asyncpoll.client.many import Many
 from asyncpoll.client.policy import PollPolicy
+from asyncpoll.client.promises import Notify, Promises, Promising, either, wanted
 from asyncpoll.client.questions import EveryMilestone, Inbox, Once, Question, UntilOver
 
-Notify: TypeAlias = bool | str | Mapping[str, Any] | None
-Stale: TypeAlias = Literal["raise", "retry"]
-
 # A client that has given up asks this long to be told later.
-NOTIFY_SECONDS: Final = 10.0
+_NOTIFY_SECONDS: Final = 10.0
 
 
 class Calls:
-    """Builds the conversation for each call."""
+    """Builds the conversation for each call. Raises Misused for what can't be asked."""
 
     def __init__(self, to: Address, policy: PollPolicy) -> None:
         self._to = to
         self._policy = policy
+        self._promises = Promises()
 
-    def submit(self, task: str, key: str | None, fields: Mapping[str, Any]) -> Conversation:
+    def submit(
+        self,
+        task: str,
+        key: str | None,
+        notify: Notify,
+        lifetime: float | None,
+        fields: Mapping[str, Any],
+    ) -> Conversation[Any, Answer]:
         """One task, however often it is sent: each try has the same key."""
-        body = {
-            "task": task,
-            **{name: value for name, value in fields.items() if value is not None},
-        }
-        headers = (("Idempotency-Key", key or str(uuid4())),)
-        request = Request("submit", "POST", "tasks", headers=headers, body=body)
-        return self._conversation(Once(request, f"the submission of {task}"))
+        told = wanted(notify)
+        key = str(uuid4()) if key is None else given.idempotency_key(key)
+        task = given.name_of_task(task)
+        body = {"task": task, **fields, "notify": told}
+        request = Request(
+            "submit",
+            "POST",
+            "tasks",
+            headers=(("Idempotency-Key", key),),
+            body={name: value for name, value in body.items() if value is not None},
+        )
 
-    def get(self, task_id: object) -> Conversation:
+        def read(document: Mapping[str, Any]) -> Answer:
+            answer = read_answer(document)
+            self._promises.accepted(answer.task_id, told or {})
+            return answer
+
+        remedy = (
+            "whether the task is stored is not known; look whether the server is well and has this address, and submit "
+            f"it again with the idempotency key {key!r}, with which it is one task"
+        )
+        question = Once(request, f"the submission of {task}", read, remedy)
+        return self._conversation(question, lifetime)
+
+    def get(self, task_id: object) -> Conversation[Any, Answer]:
         """The task as it is."""
-        return self._once("get", "GET", task_id, "")
+        return self._about("get", "GET", task_id, "")
 
-    def cancel(self, task_id: object) -> Conversation:
+    def cancel(self, task_id: object) -> Conversation[Any, Answer]:
         """Ask for its end."""
-        return self._once("cancel", "POST", task_id, "/cancel")
+        return self._about("cancel", "POST", task_id, "/cancel")
 
     def wait(
-        self, task_id: object, cursor: str | None, lifetime: float | None, on_stale: Any
-    ) -> Conversation:
-        """Follow it to its end."""
-        known = _version(canonical(task_id), cursor)
-        return self._conversation(UntilOver(canonical(task_id), known), lifetime, on_stale)
+        self,
+        task_id: object,
+        cursor: str | None,
+        lifetime: float | None,
+        notify: Notify,
+        on_stale: OnStale,
+    ) -> Conversation[Answer, Answer]:
+        """Follow it to its end; on giving up, ask to be told of it."""
+        task_id, known = _from(task_id, cursor)
+        told = wanted(notify)
+        claim = None if told is None else self._notify(task_id, told, _NOTIFY_SECONDS)
+        return self._wait(UntilOver(task_id, known), lifetime, on_stale, claim)
 
     def watch(
-        self, task_id: object, cursor: str | None, lifetime: float | None, on_stale: Any
-    ) -> Conversation:
+        self, task_id: object, cursor: str | None, lifetime: float | None, on_stale: Stale
+    ) -> Conversation[Milestone, Answer]:
         """Every milestone, from the first or after the cursor's."""
-        known = _version(canonical(task_id), cursor)
-        return self._conversation(EveryMilestone(canonical(task_id), known), lifetime, on_stale)
+        return self._wait(EveryMilestone(*_from(task_id, cursor)), lifetime, on_stale)
 
     def many(
         self,
         task_ids: Iterable[object],
         lifetime: float | None,
-        on_stale: Any,
+        on_stale: Stale,
         *,
         enough: int | None = None,
-        linger_ms: int = 0,
-    ) -> tuple[Many, Conversation]:
+        linger_ms: float = 0,
+    ) -> tuple[Many, Conversation[Answer, None]]:
         """Wait for many tasks."""
-        question = Many(task_ids, enough=enough, linger_ms=linger_ms)
-        return question, self._conversation(question, lifetime, on_stale)
+        question = Many(task_ids, enough=enough, linger_ms=linger_ms, at_once=self._to.most_tasks)
+        self._to.tickets_for(question.unfinished)
+        return question, self._wait(question, lifetime, on_stale)
 
     def notify(
-        self, task_id: object, wanted: Mapping[str, Any], lifetime: float | None = None
-    ) -> Conversation:
+        self, task_id: object, inbox: bool, webhook: str | None
+    ) -> Conversation[Any, Mapping[str, Any]]:
         """Ask to be told of its end."""
-        return self._once("notify", "POST", task_id, "/notify", wanted, lifetime)
+        return self._notify(task_id, either(inbox, webhook))
 
-    def inbox(self, hold_seconds: float) -> Conversation:
+    def inbox(self, hold_seconds: float) -> Conversation[Any, tuple[InboxEntry, ...]]:
         """What ended and was not acknowledged."""
-        return self._conversation(Inbox(hold_seconds))
+        return self._conversation(Inbox(given.seconds("hold_seconds", hold_seconds)))
 
-    def acknowledge(self, entry: InboxEntry | str) -> Conversation:
+    def acknowledge(self, entry: InboxEntry | str) -> Conversation[Any, Mapping[str, Any]]:
         """Take an entry out of the inbox."""
-        entry_id = entry.id if isinstance(entry, InboxEntry) else entry
+        entry_id = given.entry_id(entry.id if isinstance(entry, InboxEntry) else entry)
         request = Request("acknowledge", "POST", f"inbox/{quote(entry_id, safe='')}/ack")
         return self._conversation(Once(request, f"inbox entry {entry_id}", dict))
 
-    def _once(
+    def _notify(
+        self, task_id: object, told: Mapping[str, Any], lifetime: float | None = None
+    ) -> Conversation[Any, Mapping[str, Any]]:
+        def read(document: Mapping[str, Any]) -> Mapping[str, Any]:
+            self._promises.accepted(task_id, told)
+            return document
+
+        return self._about("notify", "POST", task_id, "/notify", told, read, lifetime)
+
+    def _about(
         self,
         kind: str,
         method: str,
         task_id: object,
         path: str,
         body: Mapping[str, Any] | None = None,
+        read: Callable[[Mapping[str, Any]], Any] = read_answer,
         lifetime: float | None = None,
-    ) -> Conversation:
+    ) -> Conversation[Any, Any]:
         about = canonical(task_id)
-        request = Request(kind, method, f"tasks/{quote(about, safe='')}{path}", body=body)
-        question = Once(request, about, dict) if kind == "notify" else Once(request, about)
-        return self._conversation(question, lifetime)
+        path = f"tasks/{quote(about, safe='')}{path}"
+        request = Request(kind, method, path, body=body, tasks=(about,))
+        return self._conversation(Once(request, about, read), lifetime)
+
+    def _wait(
+        self,
+        question: Question,
+        lifetime: float | None,
+        on_stale: OnStale,
+        claim: Conversation[Any, Any] | None = None,
+    ) -> Conversation[Any, Any]:
+        return Promising(
+            question,
+            self._policy,
+            host_of(self._to.base_url),
+            base_url=self._to.base_url,
+            lifetime=lifetime,
+            on_stale=on_stale,
+            promises=self._promises,
+            claim=claim,
+        )
 
     def _conversation(
-        self, question: Question, lifetime: float | None = None, on_stale: Any = "raise"
-    ) -> Conversation:
+        self, question: Question, lifetime: float | None = None
+    ) -> Conversation[Any, Any]:
         return Conversation(
             question,
             self._policy,
             host_of(self._to.base_url),
             base_url=self._to.base_url,
             lifetime=lifetime,
-            raise_when_stale=on_stale != "retry",
         )
 
 
-def submission(
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any] | None,
-    run_at: datetime | str | None,
-    **more: Any,
+def call_of(
+    args: Sequence[Any], kwargs: Mapping[str, Any] | None, run_at: datetime | str | None
 ) -> dict[str, Any]:
-    """The fields of a submission. Raises Misused for a time without a zone."""
+    """The fields of a submission that say what is called, and when; None where there is nothing to say.
+
+    Raises Misused.
+    """
     if isinstance(run_at, datetime):
         if run_at.tzinfo is None:
             raise Misused(f"run_at is {run_at}; give it a time zone.")
         run_at = run_at.isoformat()
-    return {"args": list(args) or None, "kwargs": kwargs, "run_at": run_at, **more}
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise Misused(f"kwargs is {given.shown(kwargs)}; give a mapping of names to values.")
+    listed = list(given.several("args", args, "values"))
+    return {"args": listed or None, "kwargs": kwargs, "run_at": run_at}
 
 
-def wanted(notify: Notify) -> Mapping[str, Any] | None:
-    """The body that asks to be told: True or "inbox" for the message centre, a URL for a webhook. Raises Misused."""
-    if notify is None or notify is False:
-        return None
-    if notify is True or notify == "inbox":
-        return {"inbox": True}
-    if isinstance(notify, Mapping):
-        return notify
-    if isinstance(notify, str) and notify.startswith("https://"):
-        return {"webhook": notify}
-    raise Misused(
-        f"notify is {notify!r}; give True or 'inbox' for the inbox, or the https:// URL of a webhook."
-    )
-
-
-def notice(inbox: bool, webhook: str | None) -> Mapping[str, Any]:
-    """The body that asks for either. Raises Misused for neither, or both."""
-    if inbox is bool(webhook):
-        raise Misused("Give either inbox=True or webhook='https://…'; ask twice for both.")
-    return {"inbox": True} if inbox else {"webhook": webhook}
-
-
-def _version(task_id: str, cursor: str | None) -> int:
+def _from(task_id: object, cursor: str | None) -> tuple[str, int]:
+    """A task, and the version of it that is known."""
+    about = canonical(task_id)
     if cursor is None:
-        return 0
+        return about, 0
     of, version = split_cursor(cursor)
-    if of != task_id:
-        raise Misused(f"cursor is {cursor!r}, which is of another task than {task_id}.")
-    return version
+    if of != about:
+        raise Misused(f"cursor is {cursor!r}, which is of another task than {about}.")
+    return about, version

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
+from asyncpoll.client import given
 from asyncpoll.client.documents import Unreadable, document_in, milliseconds, problem_in
-from asyncpoll.client.errors import (
-    AsyncpollError,
-    Busy,
-    Misused,
-    PollLifetimeExceeded,
-    Unreachable,
-)
+from asyncpoll.client.errors import Busy, PollLifetimeExceeded, StaleResponseError, Unreachable
 from asyncpoll.client.exchange import (
     Ask,
     Attempt,
@@ -25,7 +19,9 @@ from asyncpoll.client.exchange import (
     Failure,
     FailureKind,
     GiveUp,
+    Instead,
     News,
+    OnStale,
     Reply,
     Sleep,
     Step,
@@ -51,11 +47,14 @@ _LEAST_MARGIN_SECONDS: Final = 1.0
 _ATTEMPTS_KEPT: Final = 100
 _TOO_MANY_REQUESTS: Final = 429
 
+N = TypeVar("N")
+V = TypeVar("V")
 
-class Conversation:
-    """One question and the answers to it, from `begin` until Done or GiveUp. A driver carries out the steps.
 
-    `value` is what Done found out, `attempts` the last requests.
+class Conversation(Generic[N, V]):
+    """One question and the answers to it, from `begin` until Done, Instead or GiveUp. A driver carries out the steps.
+
+    Its news are `N`, and `value` is what was found out at the end. `attempts` are the last requests.
     """
 
     def __init__(
@@ -66,17 +65,17 @@ class Conversation:
         *,
         base_url: str = "",
         lifetime: float | None = None,
-        raise_when_stale: bool = True,
+        on_stale: OnStale = "raise",
         chance: Chance = random.random,
     ) -> None:
         self.attempts: deque[Attempt] = deque(maxlen=_ATTEMPTS_KEPT)
-        self.value: Any = None
+        self.value: V
         self._question = question
         self._policy = policy
         self._host = host
         self._base_url = base_url
-        self._lifetime = _finite(question.patience(policy) if lifetime is None else lifetime)
-        self._raise_when_stale = raise_when_stale
+        self._lifetime = question.patience(policy) if lifetime is None else given.lifetime(lifetime)
+        self._on_stale = given.on_stale(on_stale)
         self._chance = chance
         self._guard = Guard(policy, chance)
         self._steps: deque[Step] = deque()
@@ -102,21 +101,26 @@ class Conversation:
     def begin(self, now: float) -> Step:
         """The first step."""
         self._deadline = now + self._lifetime
-        return self._ask(now) if self._question.unfinished else Done(None)
+        return self._ask(now) if self._question.unfinished else self._done(None)
 
     def next(self, event: Event, now: float) -> Step:
         """The next step, after what the last one led to: a reply, a failure, or nothing."""
         if event is not None and self._asked is not None:
-            reason = self._take(event, now)
-            self.attempts.append(attempt(self._asked, event, self._base_url, reason))
+            reason, asked = self._take(event, now), self._asked
+            self.attempts.append(attempt(asked, event, self._base_url, reason, self._next_in(now)))
         if not self._steps and now < self._deadline:
             return self._ask(now)
         if not self._steps:
-            self._steps.append(GiveUp(self._too_late(f"after {self._lifetime:g} s")))
+            self._steps.append(self._too_late(f"after {self._lifetime:g} s"))
         step = self._steps.popleft()
-        if isinstance(step, GiveUp):
+        if isinstance(step, GiveUp | Instead):
             step.error.attempts = tuple(self.attempts)
         return step
+
+    def _next_in(self, now: float) -> float | None:
+        """Seconds until the next request, or None if this was the last."""
+        ends = any(isinstance(step, Done | GiveUp | Instead) for step in self._steps)
+        return None if ends or now + self._slept >= self._deadline else self._slept
 
     def _ask(self, now: float) -> Step:
         """However short the lifetime, there is one request."""
@@ -204,16 +208,21 @@ class Conversation:
         if heard.news:
             self._steps.append(News(heard.news))
         if heard.done:
-            self.value = heard.value
-            self._steps.append(Done(heard.value))
-        elif heard.stuck is not None and self._raise_when_stale:
-            self._steps.append(GiveUp(heard.stuck))
+            self._steps.append(self._done(heard.value))
+        elif heard.stuck is not None and self._on_stale != "retry":
+            self._steps.append(self._stale(heard.stuck))
         elif self._guard.rollovers > self._policy.rollover_budget:
-            self._steps.append(
-                GiveUp(self._too_late(f"after {self._guard.rollovers} holds without news"))
-            )
+            self._steps.append(self._too_late(f"after {self._guard.rollovers} holds without news"))
         else:
             self._pause(pause, now)
+
+    def _done(self, value: Any) -> Step:
+        self.value = value
+        return Done(value)
+
+    def _stale(self, error: StaleResponseError) -> Step:
+        """The caller has said what is to be done about it."""
+        return Instead(self._on_stale, error) if callable(self._on_stale) else GiveUp(error)
 
     def _pause_after(self, heard: Heard, seconds: float, document: Mapping[str, Any]) -> float:
         if heard.fresh:
@@ -249,7 +258,7 @@ class Conversation:
     ) -> None:
         if times > budget:
             words = f"{self._what()} failed {times} times in a row; the last time: {trouble.reason}"
-            self._steps.append(GiveUp(error(words)))
+            self._steps.append(GiveUp(error(f"{words}; {self._question.remedy}.")))
             return
         base, asked = self._policy.base_delay, trouble.retry_after
         if asked is None:
@@ -269,20 +278,23 @@ class Conversation:
         if seconds > 0:
             self._steps.append(Sleep(seconds))
 
-    def _too_late(self, reason: str) -> AsyncpollError:
+    def _too_late(self, reason: str) -> Step:
         question = self._question
+        if question.at_last is not None:
+            return self._done(question.at_last)
         if not question.waits:
             last = self.attempts[-1].error if self.attempts else "nothing was sent"
-            return Unreachable(
-                f"{self._what()} did not succeed {reason}: {last}; look whether the server is well and "
-                "has this address, and ask again."
+            return GiveUp(
+                Unreachable(f"{self._what()} did not succeed {reason}: {last}; {question.remedy}.")
             )
-        return PollLifetimeExceeded(
-            next(iter(question.unfinished), question.about),
-            question.last,
-            reason=reason,
-            attempt_count=self._asked.number if self._asked else 0,
-            unfinished=question.unfinished,
+        return GiveUp(
+            PollLifetimeExceeded(
+                next(iter(question.unfinished), question.about),
+                question.last,
+                reason=reason,
+                attempt_count=self._asked.number if self._asked else 0,
+                unfinished=question.unfinished,
+            )
         )
 
     def _what(self) -> str:
@@ -290,12 +302,3 @@ class Conversation:
         if self._asked is None:
             return self._question.about
         return f"{self._asked.request.method} {self._base_url}{place(self._asked.request.path)}"
-
-
-def _finite(lifetime: float) -> float:
-    """Raises Misused for a wait that would never end."""
-    if math.isfinite(lifetime) and lifetime >= 0:
-        return lifetime
-    raise Misused(
-        f"lifetime is {lifetime}; give seconds, finite and not negative: every wait ends."
-    )

@@ -8,16 +8,29 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import aclosing, closing
+from inspect import isawaitable
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import httpx
 
+from asyncpoll.client import given
 from asyncpoll.client.address import Address
 from asyncpoll.client.clock import Clock
-from asyncpoll.client.conversation import Conversation
+from asyncpoll.client.conversation import Conversation, N, V
 from asyncpoll.client.deadline import within
-from asyncpoll.client.exchange import Ask, Attempt, Done, Failure, GiveUp, News, Reply, Sleep
+from asyncpoll.client.errors import Misused
+from asyncpoll.client.exchange import (
+    Ask,
+    Attempt,
+    Done,
+    Failure,
+    GiveUp,
+    Instead,
+    News,
+    Reply,
+    Sleep,
+)
 from asyncpoll.client.policy import PollPolicy
 from asyncpoll.client.wire import LIMITS, NO_REUSE, Exchange, TooLarge, timeouts, tls
 
@@ -29,15 +42,21 @@ _BROKEN = (httpx.RequestError, TooLarge, TimeoutError, UnicodeError)
 _logger = logging.getLogger("asyncpoll.client")
 
 
-class _Driver(ABC, Generic[Http]):
+class AnyDriver(ABC, Generic[Http]):
     """Connections, and hooks that get every attempt once it is over."""
+
+    _of: ClassVar[type[Any]]
 
     def __init__(
         self, to: Address, policy: PollPolicy, hooks: Iterable[Hook] = (), http: Http | None = None
     ) -> None:
+        if http is not None and not isinstance(http, self._of):
+            raise Misused(
+                f"The client is an {type(http).__name__}; give an httpx.{self._of.__name__}, or use what is for the other."
+            )
         self.to = to
         self.policy = policy
-        self._hooks = tuple(hooks)
+        self._hooks = given.functions("hooks", hooks)
         self._given: Http | None = http
         # By process: a child that was forked must not send on a connection of its parent's, or each reads what the
         # other asked for.
@@ -82,10 +101,12 @@ class _Driver(ABC, Generic[Http]):
                 _logger.exception("A hook failed; the wait goes on.")
 
 
-class Driver(_Driver[httpx.Client]):
+class Driver(AnyDriver[httpx.Client]):
     """Blocks."""
 
-    def converse(self, conversation: Conversation) -> Generator[Any, None, None]:
+    _of = httpx.Client
+
+    def converse(self, conversation: Conversation[N, V]) -> Generator[N, None, None]:
         """Carry out the steps of a conversation. Yields its news."""
         clock = Clock()
         step = conversation.begin(clock.now())
@@ -99,16 +120,21 @@ class Driver(_Driver[httpx.Client]):
                         clock.sleep(step.seconds)
                     case News():
                         yield from step.items
+                    case Instead():
+                        conversation.value = step.decide(step.error)
+                        return
                     case GiveUp():
                         raise step.error
                 step = conversation.next(event, clock.now())
                 if event is not None:
                     self._tell(conversation.attempts[-1])
 
-    def settle(self, conversation: Conversation) -> Any:
-        """The value that a conversation ends with."""
-        for _ in self.converse(conversation):
-            pass
+    def settle(self, conversation: Conversation[N, V], tell: Callable[[N], Any] | None = None) -> V:
+        """The value that a conversation ends with. Its news go to `tell`."""
+        with closing(self.converse(conversation)) as news:
+            for item in news:
+                if tell is not None:
+                    tell(item)
         return conversation.value
 
     def close(self) -> None:
@@ -144,10 +170,12 @@ class Driver(_Driver[httpx.Client]):
         return httpx.Client(verify=tls(), limits=limits)
 
 
-class AsyncDriver(_Driver[httpx.AsyncClient]):
+class AsyncDriver(AnyDriver[httpx.AsyncClient]):
     """Lets the event loop go on."""
 
-    async def converse(self, conversation: Conversation) -> AsyncGenerator[Any, None]:
+    _of = httpx.AsyncClient
+
+    async def converse(self, conversation: Conversation[N, V]) -> AsyncGenerator[N, None]:
         """Carry out the steps of a conversation. Yields its news."""
         clock = Clock()
         step = conversation.begin(clock.now())
@@ -162,16 +190,23 @@ class AsyncDriver(_Driver[httpx.AsyncClient]):
                     case News():
                         for item in step.items:
                             yield item
+                    case Instead():
+                        conversation.value = await _settled(step.decide(step.error))
+                        return
                     case GiveUp():
                         raise step.error
                 step = conversation.next(event, clock.now())
                 if event is not None:
                     self._tell(conversation.attempts[-1])
 
-    async def settle(self, conversation: Conversation) -> Any:
-        """The value that a conversation ends with."""
-        async for _ in self.converse(conversation):
-            pass
+    async def settle(
+        self, conversation: Conversation[N, V], tell: Callable[[N], Any] | None = None
+    ) -> V:
+        """The value that a conversation ends with. Its news go to `tell`, which may be a coroutine function."""
+        async with aclosing(self.converse(conversation)) as news:
+            async for item in news:
+                if tell is not None:
+                    await _settled(tell(item))
         return conversation.value
 
     async def aclose(self) -> None:
@@ -206,3 +241,8 @@ class AsyncDriver(_Driver[httpx.AsyncClient]):
 
     def _make(self, limits: httpx.Limits) -> httpx.AsyncClient:
         return httpx.AsyncClient(verify=tls(), limits=limits)
+
+
+async def _settled(value: Any) -> Any:
+    """What a function of the caller's gave, or what its coroutine gives."""
+    return await value if isawaitable(value) else value

@@ -95,14 +95,6 @@ class StaleResponseError(AsyncpollError):
         self.answer = answer
 
 
-class NotifyFailed(AsyncpollError):
-    """The task was submitted (`answer`), but the server did not accept to tell of its end; `__cause__` says why."""
-
-    def __init__(self, message: str, answer: TaskState) -> None:
-        super().__init__(message)
-        self.answer = answer
-
-
 class PollLifetimeExceeded(AsyncpollError, TimeoutError):
     """Waiting has ended before the task did.
 

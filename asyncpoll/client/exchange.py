@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from asyncpoll.client.errors import AsyncpollError
+from asyncpoll.client.errors import AsyncpollError, StaleResponseError
 from asyncpoll.client.redaction import without_user
+
+Stale: TypeAlias = Literal["raise", "retry"]
+OnStale: TypeAlias = Stale | Callable[[StaleResponseError], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to send. `kind` is a word for hooks; `path` is relative to the API."""
+    """What to send. `kind` is a word for hooks; `path` is relative to the API, `tasks` are those that it reads."""
 
     kind: str
     method: str
@@ -21,6 +24,7 @@ class Request:
     query: tuple[tuple[str, str], ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
     body: Mapping[str, Any] | None = None
+    tasks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,15 @@ class GiveUp:
     error: AsyncpollError
 
 
-Step: TypeAlias = Ask | Sleep | News | Done | GiveUp
+@dataclass(frozen=True, slots=True)
+class Instead:
+    """It is over; what was asked for is what the caller's own function makes of the error."""
+
+    decide: Callable[[StaleResponseError], Any]
+    error: StaleResponseError
+
+
+Step: TypeAlias = Ask | Sleep | News | Done | GiveUp | Instead
 
 
 class FailureKind(StrEnum):
@@ -104,7 +116,10 @@ Event: TypeAlias = Reply | Failure | None
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One request that was made, for hooks: without headers, and without user or ticket in its URL."""
+    """One request that was made, for hooks: without headers, and without user or ticket in its URL.
+
+    `error` is what was wrong with its answer; `next_in` are the seconds until the next request, None after the last.
+    """
 
     url: str
     number: int
@@ -113,10 +128,13 @@ class Attempt:
     status: int | None
     seconds: float
     error: str | None = None
-    method: str = field(default="GET")
+    method: str = "GET"
+    next_in: float | None = None
 
 
-def attempt(asked: Ask, event: Reply | Failure, base_url: str, error: str | None) -> Attempt:
+def attempt(
+    asked: Ask, event: Reply | Failure, base_url: str, error: str | None, next_in: float | None
+) -> Attempt:
     """What hooks get of a request and what came of it."""
     query = "&".join(f"{name}={value}" for name, value in asked.request.query)
     return Attempt(
@@ -128,4 +146,5 @@ def attempt(asked: Ask, event: Reply | Failure, base_url: str, error: str | None
         seconds=event.seconds,
         error=error,
         method=asked.request.method,
+        next_in=next_in,
     )

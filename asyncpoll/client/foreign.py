@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from inspect import isawaitable
-from typing import Any, Final, Literal, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias
 
 import httpx
 
+from asyncpoll.client import given
 from asyncpoll.client.address import Address
 from asyncpoll.client.conversation import Conversation
 from asyncpoll.client.drivers import AsyncDriver, Driver, Hook
-from asyncpoll.client.errors import Misused, StaleResponseError
-from asyncpoll.client.hosts import host_of
-from asyncpoll.client.policy import PollPolicy, planned_value
+from asyncpoll.client.errors import Misused
+from asyncpoll.client.exchange import OnStale
+from asyncpoll.client.hosts import Host, host_of
+from asyncpoll.client.policy import PollPolicy
 from asyncpoll.client.polling import Rhythm, ShortPoll
 
 Document: TypeAlias = Mapping[str, Any]
-OnStale: TypeAlias = Literal["raise", "retry"] | Callable[[StaleResponseError], Any]
 
 TERMINAL: Final = ("SUCCESS", "COMPLETED", "FAILED", "CANCELLED")
 # An endpoint that answers at once is called dead sooner than one that holds.
@@ -47,16 +47,11 @@ def wait_for_terminal(
     `on_stale="raise"` then raises StaleResponseError, "retry" goes on, and a function gets the error and says what to
     return. Raises PollLifetimeExceeded after `timeout`, Refused and Unreachable as a Client does.
     """
-    rhythm = Rhythm.planned(plan, Rhythm(interval, max_interval, growth))
-    conversation = _conversation(
-        client, ShortPoll(url, rhythm, terminal, heartbeat), _patience(timeout, plan), on_stale
+    rhythm = Rhythm(interval, max_interval, growth)
+    conversation = _asking(
+        client, url, timeout, rhythm, plan, terminal, heartbeat=heartbeat, on_stale=on_stale
     )
-    try:
-        return Driver(Address(), _POLICY, hooks, client).settle(conversation)  # type: ignore[no-any-return]
-    except StaleResponseError as error:
-        if callable(on_stale):
-            return on_stale(error)  # type: ignore[no-any-return]
-        raise
+    return Driver(Address(), _POLICY, hooks, client).settle(conversation)
 
 
 async def await_for_terminal(
@@ -74,34 +69,38 @@ async def await_for_terminal(
     hooks: Iterable[Hook] = (),
 ) -> Document:
     """`wait_for_terminal` for asyncio; `on_stale` may be a coroutine function."""
-    rhythm = Rhythm.planned(plan, Rhythm(interval, max_interval, growth))
-    conversation = _conversation(
-        client, ShortPoll(url, rhythm, terminal, heartbeat), _patience(timeout, plan), on_stale
+    rhythm = Rhythm(interval, max_interval, growth)
+    conversation = _asking(
+        client, url, timeout, rhythm, plan, terminal, heartbeat=heartbeat, on_stale=on_stale
     )
-    try:
-        return await AsyncDriver(Address(), _POLICY, hooks, client).settle(conversation)  # type: ignore[no-any-return]
-    except StaleResponseError as error:
-        if callable(on_stale):
-            instead = on_stale(error)
-            return await instead if isawaitable(instead) else instead  # type: ignore[no-any-return]
-        raise
+    return await AsyncDriver(Address(), _POLICY, hooks, client).settle(conversation)
 
 
-def _conversation(
+def _asking(
     client: httpx.Client | httpx.AsyncClient,
-    question: ShortPoll,
-    lifetime: float,
+    url: str,
+    timeout: float,
+    rhythm: Rhythm,
+    plan: object,
+    terminal: Iterable[str],
+    *,
+    heartbeat: bool,
     on_stale: OnStale,
-) -> Conversation:
+) -> Conversation[Document, Document]:
+    if not isinstance(url, str):
+        raise Misused(f"url is {given.shown(url)}; give it as a text.")
+    patience = given.seconds("timeout", timeout)
+    if plan is not None:
+        patience = given.planned(plan, "timeout_seconds") or patience
+    question = ShortPoll(url, Rhythm.planned(plan, rhythm), terminal, heartbeat)
+    return Conversation(
+        question, _POLICY, _host(client, question.about), lifetime=patience, on_stale=on_stale
+    )
+
+
+def _host(client: httpx.Client | httpx.AsyncClient, url: str) -> Host:
     try:
-        host = host_of(str(client.base_url.join(question.about)))
+        return host_of(str(client.base_url.join(url)))
     except (ValueError, httpx.InvalidURL):
         # Not with their words, which may quote a password.
-        raise Misused(f"url is {question.about!r}; give http(s)://HOST[:PORT]/PATH.") from None
-    return Conversation(
-        question, _POLICY, host, lifetime=lifetime, raise_when_stale=on_stale != "retry"
-    )
-
-
-def _patience(timeout: float, plan: object) -> float:
-    return float(planned_value(plan, "timeout_seconds") or timeout)
+        raise Misused(f"url is {url!r}; give http(s)://HOST[:PORT]/PATH.") from None

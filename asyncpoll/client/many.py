@@ -1,21 +1,20 @@
-"""One question about many tasks: the many-task wait, a hundred at a time over one connection."""
+"""One question about many tasks: the many-task wait, as many at a time as one request may ask for, over one connection."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from asyncpoll.client.answer import Answer, canonical, read_answer
+from asyncpoll.client.answer import Answer, read_answer
 from asyncpoll.client.documents import milliseconds, objects
 from asyncpoll.client.errors import Misused, Refused
 from asyncpoll.client.exchange import Request
+from asyncpoll.client.given import canonical, number, several
 from asyncpoll.client.policy import PollPolicy
-from asyncpoll.client.questions import Heard, holding, stalled
+from asyncpoll.client.questions import REMEDY, Heard, holding, stalled
 from asyncpoll.client.troubles import refusal
 
-# The server's own bound.
-MOST_TASKS_AT_ONCE: Final = 100
-# With more tasks than fit into one request, each hundred is held in turn, so that the others are not late by a hold.
+# With more tasks than fit into one request, as many as do are held in turn, so that the others are not late by a hold.
 TURN_SECONDS: Final = 2.0
 
 
@@ -23,18 +22,26 @@ class Many:
     """Waits for many tasks. News are the answers of those that are over, as they end."""
 
     waits = holds = ours = True
+    at_last = None
+    remedy = REMEDY
 
     def __init__(
-        self, task_ids: Iterable[object], *, enough: int | None = None, linger_ms: int = 0
+        self,
+        task_ids: Iterable[object],
+        *,
+        enough: int | None = None,
+        linger_ms: float = 0,
+        at_once: int = 100,
     ) -> None:
-        self._versions = dict.fromkeys((canonical(task_id) for task_id in task_ids), 0)
+        self._versions = dict.fromkeys(map(canonical, several("task_ids", task_ids, "ids")), 0)
         self._given = tuple(self._versions)
         self.about = ", ".join(list(self._versions)[:3]) or "no task"
         self.last: Answer | None = None
         self.problems: dict[str, Refused] = {}
         self._enough = len(self._versions) if enough is None else enough
         self._over = 0
-        self._linger_ms = linger_ms
+        self._linger_ms = round(number("linger_ms", linger_ms))
+        self._at_once = at_once
         self._asked: tuple[str, ...] = ()
 
     @property
@@ -48,15 +55,15 @@ class Many:
 
     def longest_hold(self) -> float | None:
         """Short turns while there are more than one request can ask for."""
-        return TURN_SECONDS if len(self._versions) > MOST_TASKS_AT_ONCE else None
+        return TURN_SECONDS if len(self._versions) > self._at_once else None
 
     def request(self, hold: float, buster: str | None) -> Request:
-        """The hundred whose turn it is; they go to the end of the queue."""
-        self._asked = tuple(self._versions)[:MOST_TASKS_AT_ONCE]
+        """Those whose turn it is; they go to the end of the queue."""
+        self._asked = tuple(self._versions)[: self._at_once]
         asked = tuple(("task", f"{one}:{self._versions[one]}") for one in self._asked)
         linger = (("linger_ms", str(self._linger_ms)),) if self._linger_ms else ()
         query = (*asked, *linger, *holding(hold, buster))
-        return Request("wait_many", "GET", "tasks/long_poll", query)
+        return Request("wait_many", "GET", "tasks/long_poll", query, tasks=self._asked)
 
     def heard(self, document: Mapping[str, Any], body: bytes) -> Heard:
         """Those that moved; one that can't be answered is set aside."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
+
+from asyncpoll.client.errors import Misused
+from asyncpoll.client.given import number, planned, seconds
 
 _FROM_PLAN = {
     "timeout_seconds": "lifetime_seconds",
@@ -15,11 +16,12 @@ _FROM_PLAN = {
 
 @dataclass(frozen=True, slots=True)
 class PollPolicy:
-    """The numbers behind the rules; durations are in seconds. Budgets count what comes in a row, without a good answer between.
+    """The numbers behind the rules; durations are in seconds. Raises Misused for what can't be one.
 
-    `lifetime_seconds` ends a wait, `call_seconds` any other call with all its retries. After the n-th error the pause is `min(max_delay, base_delay * 2**n)` plus a random part as long again at most. A
-    roll-over (the hold ran out, nothing happened) is no error: it has a budget of its own, and only the server's own
-    hint between it and the next request.
+    `lifetime_seconds` ends a wait, `call_seconds` any other call with all its retries. Budgets count what comes in a
+    row, without a good answer between. After the n-th error the pause is `min(max_delay, base_delay * 2**n)` plus a
+    random part as long again at most. A roll-over (the hold ran out, nothing happened) is no error: it has a budget of
+    its own, and only the server's own hint between it and the next request.
     """
 
     lifetime_seconds: float = 600.0
@@ -36,27 +38,17 @@ class PollPolicy:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise TypeError(f"{field.name} is {value!r}; it must be a number.")
-            if not math.isfinite(value) or value < 0:
-                raise ValueError(f"{field.name} is {value!r}; it must be finite and not negative.")
-        if self.base_delay <= 0:
-            raise ValueError(
-                "base_delay is 0; retries without a pause are a storm: give 0.1 or more."
-            )
+            check = seconds if isinstance(field.default, float) else number
+            check(field.name, getattr(self, field.name))
+        if self.base_delay == 0:
+            raise Misused("base_delay is 0; retries without a pause are a storm: give 0.1 or more.")
 
     @classmethod
     def from_plan(cls, plan: object, **more: float) -> PollPolicy:
         """The policy for one task's entry of a polling file, an object or a mapping; what it does not say is the default.
 
-        Named arguments win over the plan.
+        Named arguments win over the plan. Raises Misused for a plan that is none.
         """
-        planned = {ours: planned_value(plan, theirs) for theirs, ours in _FROM_PLAN.items()}
-        given = {name: value for name, value in planned.items() if value is not None}
-        return cls(**{**given, **more})
-
-
-def planned_value(plan: object, name: str) -> Any:
-    """One value of a plan's entry; None where it has none."""
-    return plan.get(name) if isinstance(plan, Mapping) else getattr(plan, name, None)
+        found: dict[str, Any] = {ours: planned(plan, theirs) for theirs, ours in _FROM_PLAN.items()}
+        known = {name: value for name, value in found.items() if value is not None}
+        return cls(**{**known, **more})

@@ -11,11 +11,12 @@ from typing import Any, Final
 from asyncpoll.client.documents import Unreadable
 from asyncpoll.client.errors import Misused, StaleResponseError
 from asyncpoll.client.exchange import Request
-from asyncpoll.client.policy import planned_value
+from asyncpoll.client.given import number, planned, seconds, texts
 from asyncpoll.client.questions import Heard, OfOne
 from asyncpoll.client.redaction import place
 
 _GROWTH_OF_A_PLAN: Final = 2.0
+_GROWS: Final = "give a number from 1"
 # So many answers in a row that are the same byte for byte are no coincidence.
 _SAME: Final = 3
 
@@ -30,25 +31,28 @@ class Rhythm:
     first_polls: int = 5
 
     def __post_init__(self) -> None:
+        seconds("interval", self.interval)
+        seconds("max_interval", self.max_interval)
         if not 0 < self.interval <= self.max_interval:
             raise Misused(
                 f"interval is {self.interval} and max_interval {self.max_interval}; give 0 < interval <= max_interval."
             )
-        if not 1 <= self.growth < math.inf:
-            raise Misused(f"growth is {self.growth}; give a number from 1.")
+        if number("growth", self.growth, _GROWS) < 1:
+            raise Misused(f"growth is {self.growth}; {_GROWS}.")
 
     @classmethod
     def planned(cls, plan: object, given: Rhythm) -> Rhythm:
-        """What a plan's entry says, and what was given where it does not know."""
+        """What a plan's entry says, and what was given where it does not know. Raises Misused."""
         if plan is None:
             return given
-        interval = planned_value(plan, "first_interval_seconds") or given.interval
-        longest = planned_value(plan, "max_interval_seconds") or given.max_interval
+        interval = planned(plan, "first_interval_seconds") or given.interval
+        longest = planned(plan, "max_interval_seconds") or given.max_interval
+        polls = planned(plan, "first_polls")
         return cls(
             interval,
             max(interval, longest),
-            planned_value(plan, "growth") or _GROWTH_OF_A_PLAN,
-            planned_value(plan, "first_polls") or given.first_polls,
+            planned(plan, "growth") or _GROWTH_OF_A_PLAN,
+            given.first_polls if polls is None else int(polls),
         )
 
     def pause(self, polls: int) -> float:
@@ -69,7 +73,9 @@ class ShortPoll(OfOne):
         super().__init__(place(url))
         self._request = Request("poll", "GET", url.partition("#")[0])
         self._rhythm = rhythm
-        self._terminal = frozenset(word.upper() for word in terminal)
+        self._terminal = frozenset(
+            word.upper() for word in texts("terminal", terminal, "words that end it")
+        )
         self._armed = heartbeat
         self._polls = 0
         self._digest = b""

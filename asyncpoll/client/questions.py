@@ -10,7 +10,6 @@ from urllib.parse import quote
 from asyncpoll.client.answer import (
     Answer,
     Milestone,
-    canonical,
     read_answer,
     read_entries,
     read_milestones,
@@ -18,10 +17,12 @@ from asyncpoll.client.answer import (
 from asyncpoll.client.documents import Unreadable, milliseconds
 from asyncpoll.client.errors import StaleResponseError
 from asyncpoll.client.exchange import Request
+from asyncpoll.client.given import canonical
 from asyncpoll.client.policy import PollPolicy
 
 # What an answer may take on top of its hold, where the caller only said how long to wait.
 _ON_THE_WAY_SECONDS: Final = 1.0
+REMEDY: Final = "look whether the server is well and has this address, and ask again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,16 @@ class Question(Protocol):
         """The tasks that are still waited for."""
         ...
 
+    @property
+    def at_last(self) -> Any:
+        """What settles it once its time is up, or None."""
+        ...
+
+    @property
+    def remedy(self) -> str:
+        """What to do when the server is not to be had, for messages."""
+        ...
+
     def patience(self, policy: PollPolicy) -> float:
         """How long to try, unless the caller says."""
         ...
@@ -94,10 +105,12 @@ class OfOne:
     """What questions about one thing have in common. They are held."""
 
     waits = holds = ours = True
+    remedy = REMEDY
 
     def __init__(self, about: str) -> None:
         self.about = about
         self.last: Any = None
+        self.at_last: Any = None
 
     @property
     def unfinished(self) -> tuple[str, ...]:
@@ -119,9 +132,14 @@ class Once(OfOne):
     waits = holds = False
 
     def __init__(
-        self, request: Request, about: str, read: Callable[[Mapping[str, Any]], Any] = read_answer
+        self,
+        request: Request,
+        about: str,
+        read: Callable[[Mapping[str, Any]], Any] = read_answer,
+        remedy: str = REMEDY,
     ) -> None:
         super().__init__(about)
+        self.remedy = remedy
         self._request = request
         self._read = read
 
@@ -144,7 +162,8 @@ class UntilOver(OfOne):
     def request(self, hold: float, buster: str | None) -> Request:
         """A long poll from the version known."""
         query = (("client_known_version", str(self._version)), *holding(hold, buster))
-        return Request("wait", "GET", f"tasks/{quote(self.about)}/long_poll", query)
+        path = f"tasks/{quote(self.about, safe='')}/long_poll"
+        return Request("wait", "GET", path, query, tasks=(self.about,))
 
     def heard(self, document: Mapping[str, Any], body: bytes) -> Heard:
         """A version below the known one, which no reset explains, comes from a cache and tells nothing."""
@@ -175,7 +194,8 @@ class EveryMilestone(OfOne):
     def request(self, hold: float, buster: str | None) -> Request:
         """What happened since the last milestone told."""
         query = (("after", str(self._after)), *holding(hold, buster))
-        return Request("watch", "GET", f"tasks/{quote(self.about)}/events", query)
+        path = f"tasks/{quote(self.about, safe='')}/events"
+        return Request("watch", "GET", path, query, tasks=(self.about,))
 
     def heard(self, document: Mapping[str, Any], body: bytes) -> Heard:
         """Each milestone once, unless the history began anew."""
@@ -211,7 +231,9 @@ class EveryMilestone(OfOne):
 
 
 class Inbox(OfOne):
-    """Waits until there is something in the inbox."""
+    """Looks into the inbox until there is something; an empty one is an answer once the time is up."""
+
+    waits = False
 
     def __init__(self, hold: float) -> None:
         super().__init__("inbox")
@@ -231,10 +253,10 @@ class Inbox(OfOne):
 
     def heard(self, document: Mapping[str, Any], body: bytes) -> Heard:
         """All there is; nothing is an answer only to who does not wait."""
-        self.last = read_entries(document)
+        self.at_last = entries = read_entries(document)
         pause = (milliseconds(document, "recommended_client_backoff_ms") or 0.0) / 1000
-        done = bool(self.last) or not self._hold
-        return Heard(done=done, value=self.last, pause=pause, fresh=False)
+        done = bool(entries) or not self._hold
+        return Heard(done=done, value=entries, pause=pause, fresh=False)
 
 
 def holding(hold: float, buster: str | None) -> tuple[tuple[str, str], ...]:

@@ -5,22 +5,27 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from types import SimpleNamespace
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from asyncpoll.client import (
     Misused,
-    NotifyFailed,
     PollLifetimeExceeded,
     PollPolicy,
+    Refused,
     TaskFailed,
+    Unreachable,
+    set_testing,
 )
 from asyncpoll.client.address import address
 from asyncpoll.client.answer import read_answer
-from asyncpoll.client.calls import submission, wanted
-from asyncpoll.client.testing import Act, ScriptedServer, answer, failure, problem, success
+from asyncpoll.client.calls import Calls, call_of
+from asyncpoll.client.promises import wanted
+from asyncpoll.client.testing import Act, ScriptedServer, answer, failure, page, problem, success
 from asyncpoll.planfile import TaskPlan
 from tests.sdk import KINDS, Caller
+from tests.support import free_port
 
 QUICK = PollPolicy(base_delay=0.01, max_delay=0.05, lifetime_seconds=30)
 ENTRY = {"id": "e1", "task_id": "t1", "task": "work", "status": "SUCCESS", "result": 1}
@@ -36,8 +41,9 @@ def centre(accepts=True):
     """A server whose tasks never end, with a message centre."""
 
     def act(received):
-        if received.path.endswith("/notify"):
-            return Act(202, {"inbox": True}) if accepts else problem(403, detail="no scope")
+        if received.path.endswith("/notify") or b'"notify"' in received.body:
+            refused = problem(403, "/problems/forbidden", detail="no scope")
+            return answer(version=1) if accepts else refused
         if received.path.endswith("/inbox"):
             return Act(document={"entries": [ENTRY]})
         return answer(version=1, after=min(received.hold_seconds, 0.2))
@@ -58,8 +64,12 @@ async def test_the_message_centre_is_promised_once_the_server_has_accepted(kind,
                 told = "inbox" if when == "when giving up" else None
                 await client.wait("submitted", lifetime=0.3, notify=told)
     assert raised.value.notified and "message centre" in raised.value.for_user
-    notified = [one for one in server.requests if one.path.endswith("/submitted/notify")]
-    assert [json.loads(one.body) for one in notified] == [{"inbox": True}]
+    (asked,) = [one for one in server.requests if one.method == "POST"]
+    if when == "at submit":
+        assert json.loads(asked.body) == {"task": "work", "notify": {"inbox": True}}
+    else:
+        assert asked.path.endswith("/submitted/notify")
+        assert json.loads(asked.body) == {"inbox": True}
     assert {one.method for one in server.requests if "long_poll" in one.target} == {"GET"}
 
 
@@ -71,9 +81,10 @@ async def test_nothing_is_promised_that_was_refused_or_that_is_no_message_centre
                 await client.wait("t1", lifetime=0.2, notify=True)
             assert "no scope" in raised.value.__notes__[0]
             assert not raised.value.notified and "message centre" not in raised.value.for_user
-            with pytest.raises(NotifyFailed, match="is submitted, but") as failed:
+            server.requests.clear()
+            with pytest.raises(Refused, match="no scope"):
                 await client.submit("work", notify=True)
-            assert failed.value.answer.task_id == "submitted"
+            assert len(server.requests) == 1
     with ScriptedServer(centre()) as server:
         async with Caller(kind, server.url, policy=QUICK) as client:
             with pytest.raises(PollLifetimeExceeded) as raised:
@@ -170,8 +181,8 @@ def test_a_cursor_that_is_none_of_this_task_is_refused(cursor):
 def test_a_time_without_a_zone_and_a_notify_of_no_sense_are_refused():
     """They name the value and the remedy."""
     with pytest.raises(Misused, match="give it a time zone"):
-        submission((), None, datetime(2026, 1, 1))
-    assert submission((), None, datetime(2026, 1, 1, tzinfo=UTC))["run_at"].endswith("+00:00")
+        call_of((), None, datetime(2026, 1, 1))
+    assert call_of((), None, datetime(2026, 1, 1, tzinfo=UTC))["run_at"].endswith("+00:00")
     with pytest.raises(Misused, match="give True or 'inbox' for the inbox, or the https://"):
         wanted("http://example.org")
     with pytest.raises(Misused, match="either inbox=True or webhook="):
@@ -185,9 +196,9 @@ def test_a_policy_comes_from_a_plan_and_refuses_what_makes_no_sense():
     assert (policy.lifetime_seconds, policy.hold_seconds, policy.base_delay) == (90, 12, 2)
     assert PollPolicy.from_plan({}) == PollPolicy.from_plan(SimpleNamespace()) == PollPolicy()
     for wrong in ({"hold_seconds": -1}, {"lifetime_seconds": float("nan")}, {"base_delay": 0}):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
+        with pytest.raises(Misused, match=next(iter(wrong))):
             PollPolicy(**wrong)
-    with pytest.raises(TypeError, match="hold_seconds is '5'"):
+    with pytest.raises(Misused, match="hold_seconds is '5'; give seconds"):
         PollPolicy(hold_seconds="5")
 
 
@@ -204,3 +215,67 @@ def test_numbers_that_can_not_be_are_none_and_an_outcome_of_tomorrow_is_unknown(
         }
     )
     assert (read.progress, read.outcome, read.backoff_ms) == (None, None, 0)
+
+
+TICKETS = {"t1": "t1:abc", "t2": "t2:def"}
+
+
+async def test_many_tasks_are_waited_for_with_a_ticket_each(kind):
+    """Each request has those of the tasks that it reads; the mapping may grow meanwhile."""
+    ends = [{"task_id": one, "status": "SUCCESS", "version": 2} for one in TICKETS]
+    mine = dict(TICKETS)
+    with ScriptedServer([Act(document={"tasks": ends}), success(), success()]) as server:
+        async with Caller(kind, server.url, ticket=mine) as client:
+            assert len(await client.wait_all(["t1", "t2"])) == 2
+            await client.wait("t2")
+            mine["t3"] = "t3:ghi"
+            await client.wait("t3")
+            with pytest.raises(Misused, match="ticket has none for task t4; add the poll_ticket"):
+                await client.wait_all(["t1", "t4"])
+    asked = [parse_qs(urlsplit(one.target).query)["ticket"] for one in server.requests]
+    assert asked == [["t1:abc", "t2:def"], ["t2:def"], ["t3:ghi"]]
+
+
+def test_no_more_tickets_go_along_than_fit_into_an_address():
+    """Gateways take 8 KB for a request's first line; the others have their turn."""
+    tickets = {str(number): "x" * 120 for number in range(50)}
+    to = address("http://h", None, tickets)
+    many, _ = Calls(to, PollPolicy()).many(tickets, None, "retry")
+    assert len(to.tickets_for(many.request(25, None).tasks)) == 40
+    assert many.longest_hold() == 2
+
+
+async def test_a_single_ticket_for_several_tasks_is_refused_with_what_to_give_instead(kind):
+    """The server would say that the others do not exist."""
+    async with Caller(kind, "http://h", ticket="t1:abc") as client:
+        with pytest.raises(Misused, match="ticket is that of one task, and 2 are asked for; give"):
+            await client.wait_all(["t1", "t2"])
+
+
+async def test_a_submission_to_nobody_ends_when_the_caller_says_and_can_be_repeated(kind):
+    """With the key that makes it one task, whether or not the first arrived."""
+    attempts, url = [], f"http://127.0.0.1:{free_port()}"
+    with set_testing():
+        async with Caller(kind, url, hooks=[attempts.append]) as client:
+            with pytest.raises(Unreachable) as raised:
+                await client.submit("work", lifetime=9, idempotency_key="k 1")
+            with pytest.raises(Unreachable, match="did not succeed after 60 s: ConnectError"):
+                await client.submit("work")
+    assert "did not succeed after 9 s: ConnectError" in str(raised.value)
+    assert "submit it again with the idempotency key 'k 1', with which it is one task" in str(
+        raised.value
+    )
+    first = attempts[: len(raised.value.attempts)]
+    assert first[-1].next_in is None
+    assert [one.next_in for one in first[:-1]] == [one.delay_before for one in first[1:]]
+
+
+async def test_an_inbox_that_never_answered_does_not_speak_of_a_task(kind):
+    """Nothing goes on in the background."""
+    with ScriptedServer([page(502)]) as server, set_testing():
+        async with Caller(kind, server.url) as client:
+            with pytest.raises(
+                Unreachable, match="/inbox did not succeed after 4 s: 502"
+            ) as raised:
+                await client.inbox(hold_seconds=3)
+    assert "background" not in str(raised.value) and "task" not in str(raised.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import shlex
 import subprocess
@@ -28,7 +29,7 @@ from asyncpoll.client import (
     Unreachable,
     set_testing,
 )
-from asyncpoll.client.testing import Act, ScriptedServer
+from asyncpoll.client.testing import Act, ScriptedServer, problem
 from asyncpoll.contract import Status
 from tests.support import free_port
 
@@ -221,11 +222,48 @@ def test_of_a_task_that_was_never_seen_nothing_is_promised(capsys, monkeypatch):
         code = main(["wait", TASK, "--lifetime", "2"])
     said = capsys.readouterr().err
     assert code == Exit.GAVE_UP
-    assert said.startswith("No answer to try 1: ConnectError: [Errno 111] Connection refused\n")
+    first = "No answer to try 1: ConnectError: [Errno 111] Connection refused; trying again in"
+    assert re.match(re.escape(first) + r" 1\.\d s\n", said)
     assert said.endswith(
         "asyncpoll wait: Gave up after 2 s. No answer has come; look whether the server is well, and whether --url or "
         f"ASYNCPOLL_URL names it. See it again with: asyncpoll wait {TASK}\n"
     )
+
+
+def test_a_submission_to_nobody_says_that_it_tries_again_and_gives_up_in_time(capsys):
+    """And how to repeat it without a second task."""
+    with set_testing():
+        code = main(["submit", "t", "--lifetime", "5", "--url", f"http://127.0.0.1:{free_port()}"])
+    *tries, last = capsys.readouterr().err.splitlines()
+    assert code == Exit.GAVE_UP
+    assert tries and "trying again in" in tries[0]
+    assert "did not succeed after 5 s: ConnectError" in last
+    assert "submit it again with the idempotency key" in last
+
+
+@pytest.mark.parametrize("line", ["submit t --notify inbox", "submit t --notify inbox --wait"])
+def test_a_notification_that_is_refused_is_a_submission_that_is_refused(capsys, line):
+    """One request, nothing stored, exit code 3."""
+    refused = problem(403, "/problems/forbidden", detail="These credentials lack notify.")
+    with ScriptedServer([refused]) as server:
+        assert main([*line.split(), "--url", server.url]) == Exit.USAGE
+    shown = capsys.readouterr()
+    assert (shown.out, len(server.requests)) == ("", 1)
+    assert "403, These credentials lack notify." in shown.err
+
+
+def test_what_is_no_number_is_null_in_json(capsys):
+    """Programs read it, and JSON knows no NaN; an answer of somebody else's may have it all the same."""
+    body = b'{"task_id": "t", "status": "SUCCESS", "version": 2, "result": [NaN, -Infinity, 1e999, 1.5]}'
+    with ScriptedServer([Act(body=body)]) as server:
+        for more in ([], ["--json"]):
+            assert main(["wait", "t", "--quiet", "--url", server.url, *more]) == Exit.DONE
+    shown, one_line = capsys.readouterr().out.rsplit("\n{", 1)
+    for said in (
+        json.loads(shown),
+        json.loads("{" + one_line, parse_constant=pytest.fail)["result"],
+    ):
+        assert said == [None, None, None, 1.5]
 
 
 def test_without_httpx_it_says_what_to_install():

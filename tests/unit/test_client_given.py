@@ -1,0 +1,100 @@
+"""What careless callers give: refused before anything is sent, with the value, the rule and the remedy."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+
+from asyncpoll.client import AsyncClient, Client, Misused, PollPolicy, wait_for_terminal
+from asyncpoll.planfile import PlanFile
+from tests.sdk import KINDS, Caller
+
+PLANS = [
+    ({"timeout_seconds": "soon"}, "timeout_seconds of the plan is 'soon'; it must be a number"),
+    ({"hold_seconds": True}, "hold_seconds of the plan is True; it must be a number, 0 or more"),
+    ({"timeout_seconds": float("nan")}, "timeout_seconds of the plan is nan; it must be"),
+    ("plan.json", "plan is 'plan.json'; give one task's entry of a polling file"),
+    ({"format": 1, "plans": []}, "give one task's entry of a polling file"),
+    (PlanFile(datetime.now(UTC), ()), r"planfile.read\(PATH\).for_task\(NAME\)"),
+]
+CALLS = {
+    "lifetime of text": (lambda c: c.wait("t", lifetime="9"), "lifetime is '9'; give seconds, from 0"),
+    "lifetime of NaN": (lambda c: c.wait("t", lifetime=float("nan")), "every wait ends"),
+    "lifetime beyond all": (lambda c: c.wait_all(["t"], lifetime=10**400), "lifetime is 1000"),
+    "no task id": (lambda c: c.wait(None), "task_id is None; give the id of a task"),
+    "bytes for an id": (lambda c: c.get(b"t"), "task_id is b't'; give the id"),
+    "an id as long as a book": (lambda c: c.cancel("t" * 61), "task_id is 'ttt"),
+    "an id for a list": (lambda c: c.wait_all("t1"), "task_ids is 't1'; give a list of ids"),
+    "no list": (lambda c: c.wait_any(7), "task_ids is 7; give a list of ids"),
+    "linger of text": (lambda c: c.wait_all(["t"], linger_ms="x"), "linger_ms is 'x'; give a number"),
+    "cursor of no end": (lambda c: c.wait("t", cursor="t:" + "9" * 5000), "cursor is 't:999"),
+    "on_stale of no sense": (lambda c: c.wait("t", on_stale="Retry"), "on_stale is 'Retry'; give 'raise'"),
+    "notify of no sense": (lambda c: c.wait("t", notify=7), "notify is 7; give True or 'inbox'"),
+    "hold of text": (lambda c: c.inbox("9"), "hold_seconds is '9'; give seconds"),
+    "no entry": (lambda c: c.acknowledge(None), "entry is None; give an entry of the inbox"),
+    "no task": (lambda c: c.submit(None), "task is None; give the name of a task"),
+    "text for args": (lambda c: c.submit("t", args="ab"), "args is 'ab'; give a list of values"),
+    "list for kwargs": (lambda c: c.submit("t", kwargs=[1]), r"kwargs is \[1\]; give a mapping"),
+    "a key beyond ASCII": (lambda c: c.submit("t", idempotency_key="ü"), "idempotency_key is 'ü'; give 1 to 255"),
+    "a key of two lines": (lambda c: c.submit("t", idempotency_key="a\nb"), "idempotency_key is"),
+    "an empty key": (lambda c: c.submit("t", idempotency_key=""), "idempotency_key is ''"),
+    "a submission for no time": (lambda c: c.submit("t", lifetime=-1), "lifetime is -1"),
+    "what JSON can't say": (lambda c: c.submit("t", args=[object()]), "can't be sent as JSON"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("plan", "said"), PLANS)
+def test_a_plan_that_is_none_is_refused_wherever_one_is_taken(plan, said):
+    """A mapping may come out of anybody's file."""
+    with pytest.raises(Misused, match=said):
+        PollPolicy.from_plan(plan)
+    if plan != {"hold_seconds": True}:
+        with httpx.Client() as http, pytest.raises(Misused, match=said):
+            wait_for_terminal(http, "http://127.0.0.1:9/", plan=plan)
+
+
+@pytest.mark.parametrize(("call", "said"), CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_argument_that_can_not_be_is_refused_before_anything_is_sent(kind, call, said):
+    """By either client, in the same words."""
+    attempts = []
+    async with Caller(kind, "http://127.0.0.1:9", hooks=[attempts.append]) as client:
+        with pytest.raises(Misused, match=said):
+            await call(client)
+    assert attempts == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"timeout": "80"}, "timeout is '80'; give seconds"),
+        ({"interval": "x"}, "interval is 'x'; give seconds"),
+        ({"growth": None}, "growth is None; give a number from 1"),
+        ({"terminal": "DONE"}, "terminal is 'DONE'; give a list of words"),
+        ({"terminal": [1]}, "terminal has 1; give a list of words"),
+        ({"on_stale": 1}, "on_stale is 1; give 'raise'"),
+        ({"hooks": print}, "hooks is <built-in function print>; give a list of functions"),
+        ({"hooks": ["x"]}, "hooks has 'x'; give a list of functions"),
+        ({"plan": {"first_polls": "x"}}, "first_polls of the plan is 'x'"),
+    ],
+)
+def test_the_same_holds_at_endpoints_that_are_not_ours(options, said):
+    """Text where numbers belong is what files and forms give."""
+    with httpx.Client() as http, pytest.raises(Misused, match=said):
+        wait_for_terminal(http, "http://127.0.0.1:9/", **options)
+
+
+def test_a_client_that_can_not_be_is_refused():
+    """Address, credentials, and an httpx client of the other kind."""
+    with pytest.raises(Misused, match="base_url is None; give http://HOST"):
+        Client(None)
+    with pytest.raises(Misused, match="token is empty or has"):
+        Client("http://h", token=5)
+    with pytest.raises(Misused, match=r"an AsyncClient; give an httpx\.Client"):
+        Client("http://h", http=httpx.AsyncClient())
+    with httpx.Client() as http, pytest.raises(Misused, match=r"give an httpx\.AsyncClient"):
+        AsyncClient("http://h", http=http)
+    with httpx.Client() as http, pytest.raises(Misused, match="url is 5; give it as a text"):
+        wait_for_terminal(http, 5)
