@@ -63,12 +63,20 @@ def percent(progress: float | None) -> str:
 
 
 def document(value: Any, indent: int | None = None) -> str:
-    """JSON, readable in any language, in which what is not printable is escaped."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    """JSON, readable in any language, in which what is not printable is escaped, and what is no number is null."""
+    text = _json(value, indent)
     return "".join(
         letter if letter.isprintable() or letter == "\n" else json.dumps(letter)[1:-1]
         for letter in text
     )
+
+
+def _json(value: Any, indent: int | None) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
+    except ValueError:
+        # Python also reads NaN, Infinity and 1e999, which JSON can't say.
+        return _json(json.loads(json.dumps(value), parse_constant=lambda _: None), indent)
 
 
 def _joined(*parts: str) -> str:
