@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -16,6 +16,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from tasks_app.errors import InvalidArguments, InvalidTask
+from tasks_app.schemapatterns import Keyword, linear, refuse_unmatchable
 
 MOST_SECONDS = 10.0
 """Of processor time for one check. A megabyte of numbers takes three; one that needs more is asked for more with each level."""
@@ -24,12 +25,9 @@ _MOST_ERRORS = 20
 _MESSAGE_CHARACTERS = 300
 _SHOWN_CHARACTERS = 60
 
-# What a keyword of a schema does: gives what is wrong, if anything.
-Keyword = Callable[[Any, Any, Any, Mapping[str, Any]], Iterator[ValidationError] | None]
-
 
 def make_validator(name: str, schema: Mapping[str, Any]) -> Validator:
-    """What checks the arguments of task `name`. Raises InvalidTask for what is no JSON Schema."""
+    """What checks the arguments of task `name`. Raises InvalidTask for what is no JSON Schema, or can't be bounded."""
     kind = validator_for(dict(schema), default=Draft202012Validator)
     try:
         kind.check_schema(schema)
@@ -37,9 +35,8 @@ def make_validator(name: str, schema: Mapping[str, Any]) -> Validator:
         raise InvalidTask(
             f"Task {name!r}: its schema is no JSON Schema: {error.message} at {error.json_path}."
         ) from None
-    keywords = {**kind.VALIDATORS, "uniqueItems": _unique_items}
-    if (pattern := keywords.get("pattern")) is not None:
-        keywords["pattern"] = _unless_too_long(pattern)
+    refuse_unmatchable(name, schema)
+    keywords = {**linear(kind.VALIDATORS), "uniqueItems": _unique_items}
     for word in ("unevaluatedItems", "unevaluatedProperties"):
         if word in keywords:
             keywords[word] = _unless_too_many(keywords[word])
@@ -104,19 +101,6 @@ def _bounded(keyword: Keyword) -> Keyword:
         if time.thread_time() > _clock.ends_at:
             raise _OutOfTime
         return keyword(validator, value, instance, schema)
-
-    return check
-
-
-def _unless_too_long(pattern: Keyword) -> Keyword:
-    """The same where `maxLength` allows the string: matching can take exponential time, and can't be interrupted."""
-
-    def check(
-        validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]
-    ) -> Iterator[ValidationError] | None:
-        if isinstance(instance, str) and len(instance) > schema.get("maxLength", math.inf):
-            return None  # refused for that
-        return pattern(validator, value, instance, schema)
 
     return check
 

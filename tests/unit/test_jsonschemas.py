@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tasks_app import jsonschemas
-from tasks_app.errors import InvalidArguments
+from tasks_app.errors import InvalidArguments, InvalidTask
 from tasks_app.jsonschemas import make_validator, validate
 
 
@@ -72,14 +72,45 @@ def test_numbers_that_collide_as_hashes_do_not_collide_here() -> None:
     check({"uniqueItems": True}, [number * (2**61 - 1) for number in range(20_000)])
 
 
-def test_a_pattern_is_not_tried_on_what_is_too_long_anyway() -> None:
-    """This one would match for longer than anybody lives, in one call that nothing ends."""
-    schema = {"type": "string", "pattern": "^(a+)+$", "maxLength": 12}
-    with pytest.raises(InvalidArguments, match="is too long"):
-        check(schema, "a" * 100 + "!")
-    with pytest.raises(InvalidArguments, match="does not match"):
-        check(schema, "a" * 10 + "!")
-    check(schema, "a" * 12)
+@pytest.mark.parametrize(
+    ("schema", "fits", "never"),
+    [
+        ({"pattern": "^(a+)+$"}, "aaa", "a" * 100_000 + "!"),
+        ({"patternProperties": {"^(a+)+$": {"type": "string"}}}, {"b": 1}, {"aaa": 1}),
+        (
+            {"patternProperties": {"^(a+)+$": True}, "additionalProperties": False},
+            {"aaa": 1},
+            {"a" * 100_000 + "!": 1},
+        ),
+        ({"propertyNames": {"pattern": "^(a|aa)+$"}}, {"aaa": 1}, {"a" * 100_000 + "!": 1}),
+        ({"pattern": "b"}, "abc", "ac"),
+    ],
+)
+def test_every_pattern_takes_linear_time(schema: dict[str, Any], fits: Any, never: Any) -> None:
+    """`re` would match the first ones for longer than anybody lives, in one call that nothing ends."""
+    check(schema, fits)
+    with pytest.raises(InvalidArguments):
+        check(schema, never)
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        ({"properties": {"a": {"pattern": "(?=x)a"}}}, r"pattern '\(\?=x\)a' .*look-around.* is not supported"),
+        ({"patternProperties": {r"(a)\1": True}}, "backreferences are not supported"),
+        ({"anyOf": [True, {"not": {"pattern": "(a{1000}){1000}"}}]}, "exceeds size limit"),
+        (
+            {"patternProperties": {"^a": True}, "allOf": [{"unevaluatedProperties": False}]},
+            "use additionalProperties, or name the properties",
+        ),
+    ],
+)  # fmt: skip
+def test_a_pattern_that_can_not_be_matched_in_linear_time_is_not_declared(
+    schema: dict[str, Any], says: str
+) -> None:
+    """Wherever in the schema it is; with what to write instead."""
+    with pytest.raises(InvalidTask, match=says):
+        make_validator("sample", schema)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +122,7 @@ def test_a_pattern_is_not_tried_on_what_is_too_long_anyway() -> None:
             [1] * 6_000,
         ),
         (
-            {"patternProperties": {"^a": True}, "unevaluatedProperties": False},
+            {"allOf": [{"additionalProperties": True}], "unevaluatedProperties": False},
             {f"a{number}": 1 for number in range(100)},
             {f"a{number}": 1 for number in range(6_000)},
         ),
