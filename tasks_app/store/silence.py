@@ -17,8 +17,11 @@ from tasks_app.store.call import Call
 
 # Statements of ours take milliseconds; those that delete or look at many rows, some seconds.
 SILENT_SECONDS = 10.0
-# However busy the server says it is. Through a pooler it can't say, as nobody here knows its process.
+# However busy the server says it is.
 _LONGEST_SECONDS = 60.0
+# Through a pooler nobody here knows the process to ask about. Time for whoever holds a lock, and no longer than a lease
+# and a rescue take anyway: what is cut is tried again, as after any outage.
+_LONGEST_POOLED_SECONDS = 20.0
 _SECOND_OPINION_SECONDS = 3.0
 
 
@@ -59,11 +62,21 @@ class Watch:
         self._asking = asyncio.create_task(self._ask(), name="asyncpoll:silence")
 
     async def _ask(self) -> None:
-        if self._silence < _LONGEST_SECONDS and await _is_at_work(self._connection):
+        if self._may_wait and await _is_at_work(self._connection):
             self._wait()
             return
         emit("connection.silent", silence_seconds=self._silence)
         cut(self._connection)
+
+    @property
+    def _may_wait(self) -> bool:
+        return self._silence < (
+            _LONGEST_POOLED_SECONDS if _is_pooled(self._connection) else _LONGEST_SECONDS
+        )
+
+
+def _is_pooled(connection: AsyncConnection[Any]) -> bool:
+    return connection.prepare_threshold is None
 
 
 async def _is_at_work(connection: AsyncConnection[Any]) -> bool:
@@ -78,11 +91,10 @@ async def _is_at_work(connection: AsyncConnection[Any]) -> bool:
 
 
 async def _second_opinion(connection: AsyncConnection[Any]) -> bool:
-    if connection.prepare_threshold is None:
-        return True  # behind a pooler, see above
     call = Call("at_work", {"pid": connection.info.backend_pid}, lambda rows: bool(rows[0][0]))
     async with await AsyncConnection.connect(
         **dsn.parameters("second opinion"), autocommit=True
     ) as other:
         cursor = await other.execute(call.sql_bytes, call.params, prepare=False)
-        return call.shape(await cursor.fetchall())
+        # Of a pooler only that it answers is known.
+        return call.shape(await cursor.fetchall()) or _is_pooled(connection)

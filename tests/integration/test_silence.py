@@ -106,6 +106,29 @@ async def test_even_a_busy_server_is_given_up_some_time(pool, link, monkeypatch)
     await other.close()
 
 
+async def test_behind_a_pooler_what_can_not_be_asked_about_is_given_up_sooner(
+    pool, link, monkeypatch
+):
+    """Others are answered there meanwhile, which says nothing of this one."""
+    monkeypatch.setattr(silence, "_is_pooled", lambda connection: True)
+    monkeypatch.setattr(silence, "_LONGEST_POOLED_SECONDS", 0.8)
+    await pool.run(ping())
+    link.stall()
+    with pytest.raises(StoreUnavailable):
+        await pool.run(ping())
+
+
+async def test_a_pooler_that_answers_nobody_is_not_waited_for(pool, link, monkeypatch, emitted):
+    """After the first doubt."""
+    monkeypatch.setattr(silence, "_is_pooled", lambda connection: True)
+    monkeypatch.setattr(silence, "_SECOND_OPINION_SECONDS", 0.2)
+    await pool.run(ping())
+    link.cut()
+    with pytest.raises(StoreUnavailable):
+        await pool.run(ping())
+    assert emitted.of("connection.silent")[0]["silence_seconds"] == 0.4
+
+
 async def test_a_worker_carries_on_when_all_its_connections_have_gone_silent(
     link, emitted, settings
 ):
