@@ -95,6 +95,10 @@ class TooManyHeld(TasksError):
     """The process is past the last of its limits."""
 
 
+class ClaimedTooOften(TasksError):
+    """A caller claims in a loop, without being held and without getting anything."""
+
+
 class TaskGone(TasksError):
     """The task was deleted while somebody waited for it."""
 

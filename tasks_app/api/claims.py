@@ -13,7 +13,7 @@ from asyncpoll.contract import ClaimOutcome, Outcome
 from tasks_app import conf
 from tasks_app.api.bodies import read_json
 from tasks_app.api.guard import api_view
-from tasks_app.api.identity import Identity
+from tasks_app.api.identity import Identity, caller
 from tasks_app.api.leases import claim_key, lease_token
 from tasks_app.api.numbers import WholeNumber
 from tasks_app.api.responses import answer
@@ -53,6 +53,7 @@ async def claim_tasks(request: HttpRequest, queue: str, identity: Identity) -> H
         limit=body.limit,
         asked_seconds=conf.current().MAX_HOLD_SECONDS if hold is None else hold,
         owner=identity.owner,
+        caller=caller(request, identity),
     )
     return answer(_claim_answer(body.claim_id, asked, await claim(asked)))
 

@@ -89,13 +89,15 @@ _KINDS: dict[type[errors.TasksError], tuple[Problem, int]] = {
     errors.OutOfBounds: (Problem.OUT_OF_BOUNDS, 422),
     errors.NotifyRefused: (Problem.NOTIFY_REFUSED, 422),
     errors.KeyReused: (Problem.IDEMPOTENCY_KEY_REUSED, 422),
+    errors.ClaimedTooOften: (Problem.TOO_MANY_REQUESTS, 429),
     errors.TooManyHeld: (Problem.OVERLOADED, 503),
     errors.StoreUnavailable: (Problem.UNAVAILABLE, 503),
     errors.RowLocked: (Problem.UNAVAILABLE, 503),
     errors.Unmigrated: (Problem.UNAVAILABLE, 503),
 }
-# A busy or absent server asks for this much patience, in seconds.
+# A busy or absent server, or one that is asked too often, wants this much patience, in seconds.
 _RETRY_AFTER = {
+    errors.ClaimedTooOften: "1",
     errors.TooManyHeld: "5",
     errors.StoreUnavailable: "2",
     errors.RowLocked: "2",

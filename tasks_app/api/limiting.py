@@ -11,12 +11,9 @@ from asyncpoll.contract import Outcome, Problem
 from tasks_app import conf
 from tasks_app.api.identity import Identity, caller
 from tasks_app.api.responses import problem
-from tasks_app.hold.shortpolls import Brought, short_polls
+from tasks_app.hold.shortpolls import SHORTEST_HOLD_SECONDS, Brought, short_polls
 from tasks_app.hold.window import Window
 from tasks_app.wakeup.reader import Cause
-
-# A shorter hold is short polling by another name.
-_HOLD_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +43,9 @@ def limited(
     refusal: Callable[[], HttpResponse] = _refusal,
 ) -> HttpResponse | None:
     """The refusal; None where the answer may be given."""
-    was_held = asking.window.granted_seconds >= _HOLD_SECONDS and asking.cause is not Cause.FIRST
+    was_held = (
+        asking.window.granted_seconds >= SHORTEST_HOLD_SECONDS and asking.cause is not Cause.FIRST
+    )
     # Whoever is drained can't have been told by this server before, and comes back to another.
     if was_held or asking.outcome is Outcome.DRAINING:
         return None

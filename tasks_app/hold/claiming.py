@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -14,6 +15,7 @@ from tasks_app.claiming.rounds import Round
 from tasks_app.claiming.turns import Turns
 from tasks_app.events import emit
 from tasks_app.hold.admission import Account, Verdict, admission, granted
+from tasks_app.hold.claimlimits import ClaimLimit
 from tasks_app.hold.window import Window
 from tasks_app.owned import owned
 from tasks_app.store import Leased
@@ -26,13 +28,14 @@ from tasks_app.wakeup.topic import Wake
 
 @dataclass(frozen=True, slots=True)
 class ClaimAsked:
-    """What an executor asks for: up to `limit` tasks of `queue`, under the id `claim`."""
+    """What an executor asks for: up to `limit` tasks of `queue`, under the id `claim`. `caller` is who is limited."""
 
     claim: UUID
     queue: str
     limit: int
     asked_seconds: float
     owner: str | None
+    caller: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ def _turns_of(queue: str) -> Turns:
 
 
 async def claim(asked: ClaimAsked) -> ClaimAnswer:
-    """Claim as `asked` says, held until there is work. Raises TooManyHeld or StoreUnavailable."""
+    """Claim as `asked` says, held until there is work. Raises TooManyHeld, ClaimedTooOften or StoreUnavailable."""
     service = await current_service()
     with admission.enter(Account(asked.owner or ""), asked.asked_seconds > 0, _ROUTE) as verdict:
         window = granted(verdict, asked.asked_seconds)
@@ -94,11 +97,18 @@ async def _hold(
     if verdict is Verdict.DRAINING:
         # Tasks that a server hands out while it goes away would be the first to get lost.
         return _NOTHING, Wake.DRAINING
+    limit = ClaimLimit(asked.queue, asked.caller, window.granted_seconds)
+    limit.begin()
     claimant = service.hub.offers.join(asked.queue)
     try:
-        return await _look_until_found(service, claimant, asked, window.granted_seconds)
+        taken, why = await _look_until_found(service, claimant, asked, window.granted_seconds)
+    except asyncio.CancelledError:
+        limit.abandon()
+        raise
     finally:
         service.hub.offers.leave(claimant)
+    limit.settle(taken.repeated, bool(taken.tasks))
+    return taken, why
 
 
 async def _look_until_found(

@@ -10,6 +10,8 @@ from uuid import UUID
 
 from tasks_app import conf
 
+SHORTEST_HOLD_SECONDS = 0.2
+"""A shorter hold is short polling by another name."""
 # Buckets remembered; the one that has been quiet longest is forgotten first.
 _MOST_BUCKETS = 50_000
 
@@ -61,6 +63,14 @@ class ShortPolls:
             bucket.left -= 0 if has_news else 1
             bucket.told = max(bucket.told, brought.version)
         return True
+
+    def has_left(self, caller: str, task_id: UUID) -> bool:
+        """True if `allows` would, for an answer without news."""
+        return self._filled(task_id, caller).left >= 1
+
+    def give_back(self, caller: str, task_id: UUID) -> None:
+        """What was taken was worth it."""
+        self._filled(task_id, caller).left += 1
 
     def _filled(self, task_id: UUID, caller: str) -> _Bucket:
         rate, now = float(conf.current().MAX_SHORT_POLLS_PER_SECOND), self._clock()

@@ -6,19 +6,21 @@ import asyncio
 import json
 import uuid
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 
 import pytest
-from django.test import override_settings
 
 from asyncpoll.contract import Status
 from tasks_app.api.identity import Identity
 from tasks_app.errors import StoreUnavailable
-from tasks_app.hold import claiming
+from tasks_app.hold import claiming, claimlimits
 from tasks_app.hold.admission import admission
+from tasks_app.hold.shortpolls import ShortPolls
 from tasks_app.models.task import new_task_id
 from tasks_app.store import NewTask, enqueue, notify, rescue
 from tests import sample_tasks
 from tests.external_tasks import QUEUE, anything, render
+from tests.integration.api_support import is_problem
 from tests.integration.executors_support import Executor, executing
 from tests.support import aeventually
 from tests.workers import fetch, history, look, run_one, working
@@ -27,8 +29,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-async def executor(service) -> AsyncIterator[Executor]:
-    """An executor that talks to the application."""
+async def executor(service, settings) -> AsyncIterator[Executor]:
+    """An executor that talks to the application, and may hurry."""
+    settings.ASYNCPOLL = {**settings.ASYNCPOLL, "MAX_SHORT_POLLS_PER_SECOND": 1_000}
     async with executing() as made:
         yield made
 
@@ -243,6 +246,85 @@ async def _released(waits, service):
     await aeventually(lambda: service.hub.offers.waiting == 0)
 
 
+class TestLimits:
+    """What a loop comes to."""
+
+    @pytest.fixture(autouse=True)
+    def five_a_second(self, executor, settings, monkeypatch):
+        """As it is by default, by a clock that stands still."""
+        settings.ASYNCPOLL = {**settings.ASYNCPOLL, "MAX_SHORT_POLLS_PER_SECOND": 5}
+        self.now = 0.0
+        monkeypatch.setattr(claimlimits, "short_polls", ShortPolls(lambda: self.now))
+
+    async def claims(self, executor, count, claim_id="c{}", **body):
+        """So many requests one after the other; those that were refused, and the status of each."""
+        answers = []
+        for number in range(count):
+            body = {"max_hold_seconds": 0, **body, "claim_id": claim_id.format(number)}
+            answers.append(await executor.post(f"/queues/{QUEUE}/claim", body))
+        refused = [answer for answer in answers if answer.status_code == 429]
+        return refused, [answer.status_code for answer in answers]
+
+    async def test_claims_that_are_not_held_and_find_nothing_are_refused_without_a_look(
+        self, executor, monkeypatch
+    ):
+        """Five at once and five a second; who holds is not refused for that."""
+        looks = _count_looks(monkeypatch)
+        refused, codes = await self.claims(executor, 8)
+        assert codes == [200] * 5 + [429] * 3
+        assert len(looks) == 5
+        is_problem(refused[0], 429, "too-many-requests")
+        assert "send max_hold_seconds=25" in refused[0].json()["detail"]
+        assert refused[0].headers["retry-after"] == "1"
+        assert (await executor.claim("held", max_hold_seconds=0.25))["outcome"] == "EMPTY"
+        self.now += 0.2
+        assert (await self.claims(executor, 2))[1] == [200, 429]
+        assert (
+            await executor.post("/queues/another/claim", {"claim_id": "c", "max_hold_seconds": 0})
+        ).status_code == 200
+
+    async def test_claims_that_are_sent_together_are_counted_before_the_look(
+        self, executor, monkeypatch
+    ):
+        """A hundred at once are five looks."""
+        looks = _count_looks(monkeypatch)
+        await asyncio.gather(*(self.claims(executor, 1, f"c{number}") for number in range(100)))
+        assert len(looks) == 5
+
+    async def test_claims_that_bring_tasks_are_not_counted(self, executor):
+        """However fast they come."""
+        await many(12)
+        assert (await self.claims(executor, 12))[1] == [200] * 12
+
+    async def test_a_claim_that_is_repeated_on_and_on_is_refused_also_if_it_may_be_held(
+        self, executor, monkeypatch
+    ):
+        """It is answered at once each time."""
+        await many(1)
+        looks = _count_looks(monkeypatch)
+        refused, codes = await self.claims(executor, 9, "same", max_hold_seconds=25)
+        assert codes == [200] * 6 + [429] * 3
+        assert len(looks) == 6
+        assert "a claim_id of its own" in refused[0].json()["detail"]
+
+    async def test_claims_that_hang_up_at_once_are_a_loop_too(self, executor, monkeypatch):
+        """Each would have been looked for."""
+        monkeypatch.setattr(claimlimits, "time", SimpleNamespace(monotonic=lambda: self.now))
+        for number in range(5):
+            waiting = executor.held_claim(f"hasty{number}")
+            await held()
+            waiting.cancel()
+            await held(0)
+        assert (await self.claims(executor, 1, "c", max_hold_seconds=25))[1] == [429]
+        self.now += 0.2
+        waiting = executor.held_claim("patient")
+        await held()
+        self.now += 0.2
+        waiting.cancel()
+        await held(0)
+        assert (await self.claims(executor, 1, "c"))[1] == [200]
+
+
 class TestRepeated:
     """The same claim_id again is the same claim again."""
 
@@ -443,10 +525,7 @@ class TestScopes:
     @pytest.fixture(autouse=True)
     def _credentials(self, settings):
         path = f"{__name__}._with_scopes"
-        with override_settings(
-            ASYNCPOLL={**settings.ASYNCPOLL, "ANONYMOUS": False, "AUTHENTICATE": path}
-        ):
-            yield
+        settings.ASYNCPOLL = {**settings.ASYNCPOLL, "ANONYMOUS": False, "AUTHENTICATE": path}
 
     async def ask(self, executor, credentials, claim_id="c1"):
         return await executor.post(
