@@ -56,7 +56,7 @@ class Standing(Protocol):
 class Identity:
     """On whose behalf a request acts. `owner` None sees every task; `only` narrows it to some.
 
-    Who has no owner counts among a `crowd` when it is held: by default among those who may see the same.
+    Who has no owner counts among a `crowd` when it is held: by default among all for whom none was named.
     """
 
     owner: str | None
@@ -70,8 +70,7 @@ class Identity:
         """Whose place it takes when it is held."""
         if self.owner is not None:
             return Account(self.owner)
-        same = str(min(self.only)) if self.only else ""
-        return Account(self.crowd or same, is_crowd=True)
+        return Account(self.crowd, is_crowd=True)
 
     def may_see(self, task_id: UUID) -> bool:
         """False for a task that is none of those it is narrowed to, there or not."""

@@ -1,7 +1,7 @@
 """Poll tickets: whoever holds one may read one task, for a while, and needs no other credentials.
 
 A ticket is signed, so that nothing has to be stored, with a key that is derived for this purpose: what else the project
-signs is no ticket. It has the id of its task, and where that is known whose crowd its holder belongs to.
+signs is no ticket. It has the id of its task, and where that is known a mark of whose crowd its holder belongs to.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CROWD_CHARACTERS = 16
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A ticket that is valid. `crowd` stands for the owner whose it is; its task's, if it was made without an owner.
+    """A ticket that is valid. `crowd` stands for the owner whose it is; empty if it was made without an owner.
 
     `expires_at` is in seconds since 1970.
     """
@@ -36,7 +36,7 @@ def poll_ticket(task_id: UUID, owner: str | None = None) -> str:
     """A signed, expiring ticket that lets whoever holds it read this one task.
 
     With the `owner` of the task, all who hold such tickets share what one owner's crowd may have held at once; without,
-    those who hold one for the same task do.
+    all who hold such a one, whoever's task it is for.
     """
     crowd = "" if owner is None else f".{_crowd(owner)}"
     return TimestampSigner(salt=_SALT).sign(f"{task_id.hex}{crowd}")
@@ -50,7 +50,7 @@ def read_ticket(text: str) -> Ticket | None:
         signed = TimestampSigner(salt=_SALT).unsign(text, max_age=timedelta(seconds=lifetime))
         issued_at = b62_decode(text.split(":")[1])
         task_id, _, crowd = signed.partition(".")
-        return Ticket(UUID(task_id), crowd or task_id, issued_at + lifetime)
+        return Ticket(UUID(task_id), crowd, issued_at + lifetime)
     except (BadSignature, ValueError):
         return None
 

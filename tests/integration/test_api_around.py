@@ -9,6 +9,7 @@ import pytest
 
 from asyncpoll.contract import Status
 from tasks_app.api.identity import poll_ticket
+from tasks_app.api.probe import probe_ticket
 from tasks_app.api.tickets import read_ticket
 from tasks_app.hold.admission import admission
 from tasks_app.store import migrated, step
@@ -177,21 +178,41 @@ class TestAround:
         held.cancel()
         await aeventually(lambda: admission.held == 0)
 
-    async def test_tickets_of_one_owner_can_not_take_every_place(self, client, service, settings):
-        """One limit for all of its tasks; its own token has other places, and another owner's tickets as well."""
+    @pytest.mark.parametrize("named", ["alice", None])
+    async def test_tickets_of_one_owner_can_not_take_every_place(
+        self, client, service, settings, named
+    ):
+        """One limit for all of its tasks, and for all without an owner; its own token and others' tickets have places."""
         settings.ASYNCPOLL = {**settings.ASYNCPOLL, "MAX_HELD_PER_OWNER": 2, "MAX_HELD": 4}
 
         async def ask(owner):
             task_id = await stored(service, owner=owner)
-            return f"{API}/tasks/{task_id}/long_poll?client_known_version=1&ticket={poll_ticket(task_id, owner)}"
+            return f"{API}/tasks/{task_id}/long_poll?client_known_version=1&ticket={poll_ticket(task_id, named and owner)}"
 
         held = [asyncio.ensure_future(client.get(await ask("alice"))) for _ in range(2)]
         await aeventually(lambda: admission.held == 2)
         assert (await client.get(await ask("alice"))).json()["outcome"] == "SHED"
+        named = "bob"
         held.append(asyncio.ensure_future(client.get(await ask("bob"))))
         await aeventually(lambda: admission.held == 3)
         for request in held:
             request.cancel()
+
+    async def test_a_probe_takes_no_owners_place(self, client, service, settings, task_id):
+        """Not even that of tasks without an owner; and they take none of its own."""
+        settings.ASYNCPOLL = {**settings.ASYNCPOLL, "MAX_HELD_PER_OWNER": 1}
+        paths = (
+            f"probe?seconds=20&ticket={probe_ticket()}",
+            f"tasks/{task_id}/long_poll?client_known_version=1",
+            f"probe?seconds=20&ticket={probe_ticket()}",
+        )
+        held = []
+        for path in paths:
+            held.append(asyncio.ensure_future(client.get(f"{API}/{path}")))
+            await aeventually(lambda: admission.held == len(held))
+        for request in held:
+            request.cancel()
+        await aeventually(lambda: admission.held == 0)
 
     async def test_the_ticket_of_a_submission_counts_for_its_owner(self, client, service):
         """Two of one owner's tasks are one crowd, and do not say whose."""
