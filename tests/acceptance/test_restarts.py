@@ -107,6 +107,7 @@ class TestReplacingChildren:
                 served.process.send_signal(signal.SIGHUP)
                 await aeventually(lambda: "Replaced 3 server processes" in served.output)
                 assert not old & set(served.children())
+                assert [endings.kinds for endings in seen] == [{"200"}] * 4
                 served.process.send_signal(signal.SIGTERM)
                 await aeventually(lambda: all("refused" in endings.kinds for endings in seen[:3]))
             assert [endings.kinds for endings in seen] == [{"200", "refused"}] * 4
