@@ -11,7 +11,8 @@ from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web import http
 
-from tasks_app.serving.lean import body_limit
+from tasks_app.serving.cors import sharing
+from tasks_app.serving.lean import body_limit, is_lean
 from tasks_app.serving.problems import (
     GOING_AWAY,
     HEAD_TOO_LONG,
@@ -42,8 +43,7 @@ class BoundedRequest(WebRequest):
         super().gotLength(length)
         if length == 0:
             return
-        path = self.channel._path.partition(b"?")[0].decode("ascii", "replace")
-        self._limit = body_limit(unquote(path))
+        self._limit = body_limit(_path_of(self.channel._path))
         self._count(length or 0)
 
     def handleContentChunk(self, data: bytes) -> None:
@@ -74,6 +74,10 @@ class BoundedRequest(WebRequest):
             # Otherwise Twisted would now ask for the body.
             self.requestHeaders.removeHeader(b"Expect")
             self.channel.refuse(body_too_large(self._limit))
+
+
+def _path_of(uri: bytes) -> str:
+    return unquote(uri.partition(b"?")[0].decode("ascii", "replace"))
 
 
 class Channel(http.HTTPChannel):
@@ -157,9 +161,19 @@ class Channel(http.HTTPChannel):
         self.refused = self.paused = True
         self._arriving_since = None
         self.dataReceived = lambda data: None  # type: ignore[method-assign]
-        self.transport.write(refusal.message())
+        self.transport.write(refusal.message(self._sharing()))
         self.transport.loseWriteConnection()
         self.callLater(_LINGER_SECONDS, self.transport.abortConnection)
+
+    def _sharing(self) -> dict[str, str]:
+        """What the page that sent the request may see of its refusal, as far as its headers have come."""
+        if not self.requests:
+            return {}
+        request = self.requests[0]
+        # Twisted has the address here until the body has come, and then there.
+        if not is_lean(_path_of(getattr(self, "_path", request.uri))):
+            return {}
+        return sharing(request.requestHeaders.getRawHeaders(b"origin", []))
 
     def _respondToBadRequestAndDisconnect(self) -> None:
         """Twisted's end of what it can't parse."""

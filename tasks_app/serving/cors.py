@@ -6,7 +6,7 @@ allowed. The admin is not served here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.http.response import HttpResponseBase
@@ -18,23 +18,33 @@ _METHODS = "GET, HEAD, POST, OPTIONS"
 _REQUEST_HEADERS = (
     "Authorization, Content-Type, If-None-Match, Prefer, Idempotency-Key, traceparent, tracestate"
 )
-_EXPOSED = "ETag, Location, Retry-After, Preference-Applied, Idempotent-Replayed, Link, WWW-Authenticate, Allow"
+_EXPOSED = "ETag, Location, Retry-After, Preference-Applied, Idempotent-Replayed, Link, WWW-Authenticate, Allow, Date"
 # Browsers keep the answer to a preflight no longer than this or two hours, whichever is less.
 _MAX_AGE_SECONDS = "7200"
 
 
 def share(response: HttpResponseBase, scope: dict[str, Any]) -> None:
     """Let the page that asked read the answer, where its origin is listed."""
+    added = sharing([value for name, value in scope["headers"] if name == b"origin"])
+    if "Access-Control-Allow-Origin" in added and _asks_first(scope):
+        added |= _preflight()
+    if added:
+        _add(response, added)
+
+
+def sharing(given: Sequence[bytes]) -> dict[str, str]:
+    """What an answer says to a page with these `Origin` headers; two of them are none of ours."""
     origins = conf.current().CORS_ORIGINS
     if not origins:
-        return
-    origin = _header(scope, b"origin")
-    added = {"Vary": "Origin"}
-    if origin in origins:
-        added |= {"Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": _EXPOSED}
-        if scope["method"] == "OPTIONS" and _header(scope, b"access-control-request-method"):
-            added |= _preflight()
-    _add(response, added)
+        return {}
+    origin = given[0].decode("latin1") if len(given) == 1 else ""
+    if origin not in origins:
+        return {"Vary": "Origin"}
+    return {
+        "Vary": "Origin",
+        "Access-Control-Allow-Origin": origin,
+        "Access-Control-Expose-Headers": _EXPOSED,
+    }
 
 
 def _preflight() -> Mapping[str, str]:
@@ -54,7 +64,6 @@ def _add(response: HttpResponseBase, headers: Mapping[str, str]) -> None:
         response.headers[name] = value
 
 
-def _header(scope: dict[str, Any], name: bytes) -> str:
-    """The header; two of them are none of ours."""
-    found = [value for key, value in scope["headers"] if key == name]
-    return found[0].decode("latin1") if len(found) == 1 else ""
+def _asks_first(scope: dict[str, Any]) -> bool:
+    names = [name for name, _ in scope["headers"]]
+    return scope["method"] == "OPTIONS" and b"access-control-request-method" in names

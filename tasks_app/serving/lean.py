@@ -54,7 +54,12 @@ def lean_match(scope: dict[str, Any]) -> ResolverMatch | None:
 def body_limit(path: str) -> int:
     """Most bytes accepted as the body of a request for `path`."""
     limits = conf.current()
-    return limits.MAX_BODY_BYTES if lean_match({"path": path}) else limits.MAX_UPLOAD_BYTES
+    return limits.MAX_BODY_BYTES if is_lean(path) else limits.MAX_UPLOAD_BYTES
+
+
+def is_lean(path: str) -> bool:
+    """Is what is at `path` served the lean way?"""
+    return lean_match({"path": path}) is not None
 
 
 def _path_info(scope: dict[str, Any]) -> str:

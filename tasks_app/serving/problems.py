@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from types import MappingProxyType
 
 from django.core.exceptions import (
     BadRequest,
@@ -54,16 +56,17 @@ class Refusal:
             body, status=self.status, content_type=PROBLEM_MEDIA_TYPE, headers=headers
         )
 
-    def message(self) -> bytes:
-        """The whole HTTP/1.1 answer, for a connection that no request was read from."""
+    def message(self, more: Mapping[str, str] = MappingProxyType({})) -> bytes:
+        """The whole HTTP/1.1 answer with `more` headers, for a connection whose request is not read to its end."""
         body = self.document
-        security = "".join(f"{name}: {value}\r\n" for name, value in security_headers().items())
+        headers = {**security_headers(), **more}
+        others = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         head = (
             f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}\r\n"
             f"Content-Type: {PROBLEM_MEDIA_TYPE}\r\n"
             f"Content-Length: {len(body)}\r\n"
             "Cache-Control: no-store\r\n"
-            f"{security}"
+            f"{others}"
             "Connection: close\r\n\r\n"
         )
         return head.encode() + body

@@ -69,9 +69,12 @@ class Execution:
 
 
 @contextmanager
-def running(database_url: str) -> Iterator[Site]:
+def running(database_url: str, **environment: str) -> Iterator[Site]:
     """The project, served and with a worker."""
     patience = {"ASYNCPOLL_LEASE_SECONDS": "60"}
-    with server("daphne", database_url, **patience) as (port, _), worker(database_url):
+    with (
+        server("daphne", database_url, **patience, **environment) as (port, _),
+        worker(database_url),
+    ):
         with httpx.Client() as client:
             yield Site(port, client)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect
 
+from tests.browser.scripts import STATIC
 from tests.browser.site import Execution, Site, running
 from tests.databases import created
 from tests.fleet.proxy import Proxy
@@ -22,14 +26,34 @@ DOCUMENTATION = Path(__file__).resolve().parents[2] / "docs" / "browser.md"
 CUTS_AT_SECONDS = 3.0
 _SOON_MS = 60_000  # only a bound on how long a broken page is waited for
 # A page of the same origin, whose policy lets it load the module and call the API.
-_IMPORT = "const { Asyncpoll } = await import(new URL('/static/tasks_app/asyncpoll.js', location));"
+_IMPORT = (
+    "const { Asyncpoll } = await import(new URL('/static/tasks_app/asyncpoll.js', location))"
+    ".catch(() => import(new URL('/asyncpoll.js', location)));"
+)
+
+
+class _Files(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
 
 
 @pytest.fixture(scope="module")
-def site(migrated_template: str) -> Iterator[Site]:
+def elsewhere() -> Iterator[int]:
+    """The port of another server, whose pages are of other origins: one that may call the API, and one that may not."""
+    serve = partial(_Files, directory=STATIC)
+    with ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def site(migrated_template: str, elsewhere: int) -> Iterator[Site]:
     """One for all tests here."""
-    with created(os.environ["DATABASE_URL"], migrated_template) as url, running(url) as site:
-        yield site
+    shared = {"ASYNCPOLL_CORS_ORIGINS": f"http://127.0.0.1:{elsewhere}"}
+    with created(os.environ["DATABASE_URL"], migrated_template) as url:
+        with running(url, **shared) as site:
+            yield site
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +290,49 @@ def test_the_example_of_the_documentation_runs(site: Site, page: Page) -> None:
     page.route(address, lambda route: route.fulfill(content_type="text/html", body=html))
     page.goto(address)
     expect(page.locator("output")).to_have_text(re.compile("SUCCESS inspected 3"), timeout=_SOON_MS)
+
+
+class TestOfAnotherOrigin:
+    """The module in a page that another server has."""
+
+    def test_a_listed_one_waits_and_reads_what_it_is_refused(
+        self, site: Site, page: Page, elsewhere: int
+    ) -> None:
+        """After the browser's preflight: a held request that is woken, and 401, 404 and 413 as the server said them."""
+        page.goto(f"http://127.0.0.1:{elsewhere}/")
+        polls = Polls(page)
+        begin(
+            page,
+            "const refused = (error) => [error.name, error.status, error.problem?.type];"
+            "const poll = new Asyncpoll(argument);"
+            "const stranger = new Asyncpoll(argument, { token: 'ap_' + 'x'.repeat(56) });"
+            "const { task_id, poll_ticket: ticket } = await poll.submit('sample.add', { a: 1, b: 2 });"
+            "return {"
+            "  result: (await poll.wait(task_id, { ticket })).result,"
+            "  unknown: await stranger.get(task_id).catch(refused),"
+            "  missing: await poll.get('01a22cd1-5617-761b-bc92-fb57ee6aca68').catch(refused),"
+            "  large: await poll.submit('sample.add', { a: 'x'.repeat(2e6) }).catch(refused) };",
+            f"{site.origin}/api/v1/",
+        )
+        assert came(page) == {
+            "result": 3,
+            "unknown": ["RequestRefused", 401, "/problems/unauthenticated"],
+            "missing": ["RequestRefused", 404, "/problems/task-not-found"],
+            "large": ["RequestRefused", 413, "/problems/body-too-large"],
+        }
+        assert polls.urls
+
+    def test_another_one_reads_nothing(self, site: Site, page: Page, elsewhere: int) -> None:
+        """The same page by another name."""
+        page.goto(f"http://localhost:{elsewhere}/")
+        begin(
+            page,
+            "const options = { mode: 'cors' };"
+            "return Promise.all(['tasks', 'nope'].map((path) =>"
+            "  fetch(argument + path, options).then(({ status }) => status, ({ name }) => name)));",
+            f"{site.origin}/api/v1/",
+        )
+        assert came(page) == ["TypeError", "TypeError"]
 
 
 class TestBehindAProxyThatCutsConnections:

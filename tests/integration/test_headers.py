@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from django.test import Client
 
 from tasks_app import conf
 from tasks_app.errors import ConfigurationError
+from tasks_app.hold.admission import admission
+from tasks_app.limits import new_task_id
 from tasks_app.serving.problems import TOO_SLOW
+from tasks_app.store import delete
 from tests.integration.api_support import API, stored
+from tests.support import aeventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -108,6 +114,42 @@ async def test_a_listed_page_may_call_every_route(client, service, shared):
                 assert name in given.headers["access-control-expose-headers"]
     refused = await client.get(f"{API}/nope", headers={"Origin": PAGE})
     assert refused.headers["access-control-allow-origin"] == PAGE
+
+
+async def test_a_listed_page_may_read_every_refusal(client, service, shared, settings, monkeypatch):
+    """What it may not, is not there, comes too often, does not fit, and is gone."""
+    task_id = await stored(service)
+    url = f"{API}/tasks/{task_id}/long_poll"
+    held = asyncio.ensure_future(
+        client.get(f"{url}?client_known_version=1", headers={"Origin": PAGE})
+    )
+    await aeventually(lambda: admission.held == 1)
+    await service.pool.run(delete([task_id]))
+    limits = {**settings.ASYNCPOLL, "MAX_SHORT_POLLS_PER_SECOND": 1}
+    another = f"{API}/tasks/{await stored(service)}/long_poll"
+
+    async def ask(url, method="GET", content=None, full=False, **changed):
+        settings.ASYNCPOLL = {**limits, **changed}
+        monkeypatch.setattr(admission, "_ceiling", 0 if full else None)
+        return await client.request(method, url, content=content, headers={"Origin": PAGE})
+
+    answers = [
+        await held,
+        await ask(another),
+        await ask(another),
+        await ask(another, ANONYMOUS=False),
+        await ask(another, full=True),
+        await ask(f"{API}/tasks/{new_task_id()}"),
+        await ask(f"{API}/tasks/nope"),
+        await ask(f"{API}/tasks", "PUT"),
+        await ask(f"{API}/tasks", "POST", b"x" * 2_000_000),
+    ]
+    codes = [answer.status_code for answer in answers]
+    assert codes == [410, 200, 429, 401, 503, 404, 400, 405, 413]
+    for answer in answers:
+        assert answer.headers["access-control-allow-origin"] == PAGE
+        assert answer.headers["vary"] == "Origin"
+        assert "Retry-After" in answer.headers["access-control-expose-headers"]
 
 
 @pytest.mark.parametrize(
