@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from pathlib import Path
 from typing import Any
 
 from channels.layers import InMemoryChannelLayer
 
 _LOOK_EVERY_SECONDS = 0.02
+_logger = logging.getLogger(__name__)
 
 
 class GatedLayer(InMemoryChannelLayer):
-    """`dropped` counts the messages that no channel had room for."""
+    """Logs the messages that no channel had room for."""
 
     def __init__(self, *, closed_by: str | Path, **options: Any) -> None:
         super().__init__(**options)
-        self.dropped = 0
         self._closed_by = Path(closed_by)
 
     async def receive(self, channel: str) -> dict[str, Any]:
@@ -27,7 +28,8 @@ class GatedLayer(InMemoryChannelLayer):
         return message
 
     async def group_send(self, group: str, message: dict[str, Any]) -> None:
-        """Send, and count what found no room."""
+        """Send, and log what found no room."""
         before = [queue.qsize() for queue in self.channels.values()]
         await super().group_send(group, message)
-        self.dropped += before == [queue.qsize() for queue in self.channels.values()]
+        if before == [queue.qsize() for queue in self.channels.values()]:
+            _logger.warning("No room for a message.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import socket
 
 import psutil
@@ -13,11 +12,7 @@ import pytest
 from channels_redis.core import RedisChannelLayer
 from redis.exceptions import RedisError
 
-from asyncpoll.contract import Outcome, Status
-from tasks_app.hold.admission import Account
-from tasks_app.hold.waiting import Wait, wait
-from tasks_app.models.task import new_task_id
-from tasks_app.store import NewTask, dsn, enqueue, lead, step
+from tasks_app.store import dsn, lead
 from tasks_app.store.pool import Pool, execute
 from tasks_app.wakeup import service as services
 from tasks_app.wakeup.bridge import Bridge
@@ -27,12 +22,8 @@ from tasks_app.wakeup.link import Link
 from tasks_app.wakeup.message import Message, group_of
 from tasks_app.wakeup.redis import RedisLayer
 from tasks_app.wakeup.service import WakeupService
-from tests.fleet.gated import GatedLayer
 from tests.fleet.proxy import Proxy
 from tests.fleet.redis_server import RedisServer
-from tests.fleet.webs import metrics_say
-from tests.integration.clients import connected
-from tests.scraping import Scrape
 from tests.support import aeventually
 
 GROUP = group_of("test")
@@ -220,30 +211,6 @@ async def running(monkeypatch, layer):
     await pool.close()
 
 
-async def stored(pool):
-    """A new task."""
-    task = NewTask(new_task_id(), "sample.add", "outside", "", 0, "[]", "{}", 3, 600.0)
-    await pool.run(enqueue([task]))
-    return task.id
-
-
-async def both_say(**facts):
-    """Wait until /readyz and /metrics of this process say so."""
-    async with connected() as client:
-
-        async def said():
-            ready = await client.get("/readyz")
-            scrape = Scrape((await client.get("/metrics")).text)
-            says = {**ready.json(), "code": ready.status_code}
-            return all(
-                says[name] == value and metrics_say(scrape, name, value)
-                for name, value in facts.items()
-            )
-
-        await aeventually(said)
-
-
-@pytest.mark.django_db(transaction=True)
 async def test_services_that_share_a_layer_have_one_listener(redis, monkeypatch):
     """And a clean end hands the lock over within a second; nobody hears another database's group."""
     url = f"redis://127.0.0.1:{redis.port}"
@@ -283,53 +250,3 @@ async def test_a_bridge_whose_session_is_busy_but_silent_is_deposed(emitted):
             await working
         assert len(emitted.of("bridge.deposed")) == 1
         await asyncio.to_thread(busy.pgconn.finish)
-
-
-@pytest.mark.django_db(transaction=True)
-async def test_an_in_memory_layer_that_overflows_costs_a_delay(monkeypatch, emitted, tmp_path):
-    """It drops what is beyond its capacity and says nothing; the gap does, and the waiter is answered by the re-read."""
-    closed = tmp_path / "closed"
-    layer = GatedLayer(closed_by=closed, capacity=2)
-    async with running(monkeypatch, layer) as service:
-        monkeypatch.setattr(services, "_services", {asyncio.get_running_loop(): service})
-        tasks = [await stored(service.pool) for _ in range(8)]
-        held = [
-            asyncio.ensure_future(wait(Wait(task, 1, 20.0, None, Account("")))) for task in tasks
-        ]
-        await aeventually(
-            lambda: sum(1 for topic in service.hub.topics.values() if topic.snapshot) == len(tasks)
-        )
-        closed.touch()
-        for task in tasks:
-            sent = service.bridge._sequence
-            await service.pool.run(step(task, Status.RUNNING))
-            await aeventually(lambda sent=sent: service.bridge._sequence > sent)
-        assert layer.dropped > 0
-        await both_say(link="down", code=200)
-        closed.unlink()
-        answers = await asyncio.wait_for(asyncio.gather(*held), 10)
-        assert {answer.outcome for answer in answers} == {Outcome.CHANGED}
-        await both_say(link="up", layer="up", bridge="own", code=200)
-        assert emitted.of("hub.trust_ended")
-
-
-@pytest.mark.django_db(transaction=True)
-async def test_a_process_whose_redis_connection_the_kernel_gives_up_says_so_and_heals(
-    redis, proxy, monkeypatch, caplog
-):
-    """On the service as it is in every web process; with the tasks and connections that it had before."""
-    host = {"host": "127.0.0.1", "port": proxy.port, "socket_keepalive": True}
-    layer = RedisLayer(hosts=[{**host, "socket_keepalive_options": KEEPALIVE}])
-    async with running(monkeypatch, layer) as service:
-        monkeypatch.setattr(services, "_services", {asyncio.get_running_loop(): service})
-        await both_say(link="up", layer="up", bridge="leader", code=200)
-        # The application has set up logging anew, without the test's handler.
-        monkeypatch.setattr(logging.getLogger("channels_redis"), "handlers", [caplog.handler])
-        tasks, clients = len(asyncio.all_tasks()), redis.clients()
-        proxy.blackhole()
-        await both_say(link="down", code=200)
-        await aeventually(lambda: "Connection timed out" in caplog.text)
-        await both_say(link="up", layer="up", bridge="leader", code=200)
-        proxy.mend()
-        await both_say(link="up", layer="up", bridge="leader", code=200)
-        await aeventually(lambda: len(asyncio.all_tasks()) <= tasks and redis.clients() <= clients)
