@@ -19,7 +19,7 @@ _SHOWN_CHARACTERS = 60
 
 def refuse_unmatchable(name: str, schema: Mapping[str, Any]) -> None:
     """Raise InvalidTask for a pattern in the schema of task `name` that can't be matched in linear time."""
-    words = set()
+    words: set[str] = set()
     for part in _parts(schema):
         words |= part.keys()
         for pattern in _patterns_of(part):
