@@ -23,17 +23,18 @@ export function play(answers, options = {}) {
 function read({ pathname, searchParams }, init) {
   const query = Object.fromEntries(searchParams);
   const hold = "max_hold_seconds" in query ? Number(query.max_hold_seconds) : null;
-  const { method, headers, body, credentials } = init;
+  const { method, headers, body, credentials, redirect } = init;
   const [tasks, tickets] = ["task", "ticket"].map((name) => searchParams.getAll(name));
-  return { at: now(), method, path: pathname, headers, body, credentials, query, hold, tasks, tickets };
+  return { at: now(), method, path: pathname, headers, body, credentials, redirect, query, hold, tasks, tickets };
 }
 
-function respond({ after = 0, cut = false, status = 200, headers = {}, body = "" }, signal) {
+function respond({ after = 0, cut = false, torn = false, status = 200, headers = {}, body = "" }, signal) {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   return new Promise((answer, fail) => {
     signal.addEventListener("abort", () => fail(signal.reason));
     // No Response, whose text takes a moment of the real clock.
-    const response = { status, headers: new Headers(headers), text: async () => text };
+    const whole = async () => (torn ? Promise.reject(new TypeError("network error")) : text);
+    const response = { status, headers: new Headers(headers), text: whole };
     setTimeout(() => (cut ? fail(new TypeError("Failed to fetch")) : answer(response)), after);
   });
 }

@@ -12,6 +12,8 @@ _FILES = {
     "/asyncpoll.js": STATIC / "asyncpoll.js",
     "/scripted.js": Path(__file__).with_name("scripted.js"),
 }
+LIFETIME_MS = 600_000
+TICKS = 3  # each timer takes one, also those for no time at all
 _ORIGIN = "http://scripted.localhost"
 
 
@@ -71,3 +73,8 @@ def _serve(route: Route) -> None:
         route.fulfill(content_type="text/html", body="<!doctype html><title>scripted</title>")
     else:
         route.fulfill(content_type="text/javascript", body=file.read_text())
+
+
+def times(scripts: Scripts) -> list[int]:
+    """When each request was sent, in milliseconds."""
+    return [request["at"] for request in scripts.asked]

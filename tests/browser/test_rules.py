@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
 
-from tests.browser.scripts import STATIC, Scripts
+from tests.browser.scripts import Scripts
 
 _ANSWERED = "{ outcome: 'STILL_RUNNING', news: false, ageMs: 24_000, backoffMs: 100, grantedMs: 24_000, readTimeoutMs: 34_000 }"
-_FAILED = "{ ageMs: 10, holdMs: 25_000, retryAfterMs: null, now: 0, leftMs: 600_000 }"
+_FAILED = "{ status: null, problem: null, ageMs: 10, holdMs: 25_000, retryAfterMs: null, now: 0, leftMs: 600_000 }"
 
 
 def paced(scripts: Scripts, script: str, random: float = 0.0) -> Any:
@@ -18,7 +17,7 @@ def paced(scripts: Scripts, script: str, random: float = 0.0) -> Any:
     return scripts.compute(
         "const { Pace, Gateway, Wait, DEFAULTS } = m; const gateway = new Gateway();"
         f"const pace = new Pace(gateway, DEFAULTS, () => {random});"
-        f"const answered = {_ANSWERED}, failed = {_FAILED}, refused = {{ status: 503, ...failed }};"
+        f"const answered = {_ANSWERED}, failed = {_FAILED}, refused = {{ ...failed, status: 503 }};"
         f"const times = (n, give) => Array.from({{ length: n }}, give); {script}"
     )
 
@@ -68,6 +67,14 @@ class TestBackoff:
         """Everybody who was told the same time comes at another one."""
         script = "return times(2, (_, n) => pace.refused({ ...refused, retryAfterMs: 40_000, leftMs: [600_000, 30_000][n] }).sleepMs)"
         assert paced(scripts, script, random=0.5) == [45_000, 30_000]
+
+    @pytest.mark.parametrize("asked", [0, 3])
+    def test_a_retry_after_that_asks_for_nothing_is_no_reason_to_come_at_once(
+        self, scripts: Scripts, asked: int
+    ) -> None:
+        """A date that has passed, say: the base delay is the least."""
+        script = f"return pace.refused({{ ...refused, retryAfterMs: {asked} }}).sleepMs"
+        assert paced(scripts, script) == 500
 
     def test_the_first_request_after_an_error_does_not_hold(self, scripts: Scripts) -> None:
         """The next one does."""
@@ -125,6 +132,16 @@ class TestBudgets:
         )
         assert paced(scripts, script) == [500] * 10 + [1_000, 2_000, 3_000]
 
+    def test_a_retry_that_its_wait_does_not_live_to_see_takes_nobodys_turn(
+        self, scripts: Scripts
+    ) -> None:
+        """However many give up meanwhile, the next one's turn comes soon."""
+        script = """
+            times(99, () => pace.failed({ ...failed, leftMs: 1_000 }));
+            return new Pace(gateway, DEFAULTS, () => 0).failed(failed).sleepMs;
+        """
+        assert paced(scripts, script) == 2_000
+
     def test_being_offline_costs_nothing(self, scripts: Scripts) -> None:
         """Nobody's fault; afterwards it looks before it holds."""
         script = (
@@ -162,6 +179,47 @@ class TestLearningTheGateway:
         """It cuts nothing at that age."""
         assert self.cuts(scripts, 5_000, 5_000, between="pace.answered(answered);") is None
 
+    @pytest.mark.parametrize(
+        "came, holdMs",
+        [
+            ("{ status: 504, problem: null }", 5_000),
+            ("{ status: 502, problem: { detail: 'bad gateway' } }", 5_000),
+            ("{ status: 500, problem: { type: 'about:blank' } }", None),
+            ("{ status: 200, problem: null }", None),
+        ],
+        ids=[
+            "a page",
+            "another's words",
+            "our server's words",
+            "half an answer, or a page with 200",
+        ],
+    )
+    def test_a_gateway_that_answers_in_its_own_words_has_cut_it(
+        self, scripts: Scripts, came: str, holdMs: int | None
+    ) -> None:
+        """Twice at the same age; what our server says of itself, and half of what it says, is no cut."""
+        script = f"""
+            [10_000, 20_000].forEach((now) => pace.failed({{ ...failed, ...{came}, ageMs: 10_000, now }}));
+            return Number.isFinite(gateway.longestHoldMs) ? gateway.longestHoldMs : null;
+        """
+        assert paced(scripts, script) == holdMs
+
+    def test_the_gateways_own_503_is_a_cut_as_well(self, scripts: Scripts) -> None:
+        """Ours says why in a document."""
+        script = """
+            [10_000, 20_000].forEach((now) => pace.refused({ ...refused, ageMs: 10_000, now }));
+            return gateway.longestHoldMs;
+        """
+        assert paced(scripts, script) == 5_000
+
+    def test_an_answer_that_is_hardly_older_clears_nothing(self, scripts: Scripts) -> None:
+        """Timers are coarse."""
+        script = """
+            gateway.cut(10_000, 25_000, 10_000); gateway.lasted(10_100); gateway.cut(10_000, 25_000, 30_000);
+            return gateway.longestHoldMs;
+        """
+        assert paced(scripts, script) == 5_000
+
     def test_many_that_end_together_are_a_server_that_went_down(self, scripts: Scripts) -> None:
         """The second was on its way when the first was cut."""
         script = "times(5, (_, n) => gateway.cut(9_000, 25_000, 9_000 + n)); return gateway.longestHoldMs === Infinity"
@@ -193,6 +251,28 @@ class TestAsking:
         script = "const before = pace.ask(600_000).timeoutMs; pace.answered({ ...answered, readTimeoutMs: 54_000 }); return [before, pace.ask(600_000).timeoutMs]"
         assert paced(scripts, script) == [35_000, 55_000]
 
+    def test_an_answer_has_a_second_to_travel(self, scripts: Scripts) -> None:
+        """However little the server allows."""
+        script = "pace.answered({ ...answered, readTimeoutMs: 24_001 }); return pace.ask(600_000).timeoutMs"
+        assert paced(scripts, script) == 26_000
+
+    @pytest.mark.parametrize(
+        "answer, is_calm",
+        [
+            ("{ ageMs: 3, grantedMs: 0, backoffMs: 1_000 }", True),
+            ("{ ageMs: 3, grantedMs: 24_000, outcome: 'DRAINING', backoffMs: 900 }", True),
+            ("{ ageMs: 900, grantedMs: 950, backoffMs: 60 }", True),
+            ("{ ageMs: 3, grantedMs: 0, backoffMs: 0 }", False),
+            ("{ ageMs: 1_500, grantedMs: 24_000, backoffMs: 0 }", False),
+        ],
+    )
+    def test_a_server_that_asks_for_calm_or_holds_is_not_taken_for_a_cache(
+        self, scripts: Scripts, answer: str, is_calm: bool
+    ) -> None:
+        """Its hint counts, or that it held about as long as it said."""
+        script = f"times(4, () => pace.answered({{ ...answered, ...{answer} }})); return pace.ask(9_000).pastCaches"
+        assert paced(scripts, script) is not is_calm
+
     def test_answers_that_come_at_once_and_say_nothing_slow_it_down_and_go_past_caches(
         self, scripts: Scripts
     ) -> None:
@@ -203,7 +283,7 @@ class TestAsking:
             pace.answered(answered);
             return [cached, past, pace.ask(600_000).pastCaches];
         """
-        assert paced(scripts, script) == [[0, 0, 1_000, 2_000, 4_000], True, False]
+        assert paced(scripts, script) == [[0, 0, 500, 1_000, 2_000], True, False]
 
 
 class TestReadingAnAnswer:
@@ -259,22 +339,3 @@ class TestReadingAnAnswer:
         """Pages of gateways and half an answer are no answers."""
         script = f"return m.classify({{ status: {status}, text: '{text}' }}, 0).kind"
         assert scripts.compute(script) == kind
-
-
-def test_the_types_describe_what_there_is(scripts: Scripts) -> None:
-    """Every name that is exported, every option, every method of the client."""
-    types = (STATIC / "asyncpoll.d.ts").read_text()
-    exported, options, methods = scripts.compute(
-        "const ours = await import('/asyncpoll.js');"
-        "return [Object.keys(ours), Object.keys(m.DEFAULTS), Object.getOwnPropertyNames(m.Asyncpoll.prototype)]"
-    )
-    assert set(re.findall(r"^export (?:class|function|const) (\w+)", types, re.M)) == set(exported)
-    declared = re.search(r"export interface Options \{(.*?)\n\}", types, re.S)
-    assert declared is not None
-    assert re.findall(r"^  (\w+)\?:", declared[1], re.M) == options
-    documented = (STATIC.parents[2] / "docs" / "browser.md").read_text().partition("## Options")[2]
-    rows = "".join(re.findall(r"^\| (.*?) \|", documented, re.M)[1:])
-    assert re.findall(r"`(\w+)`", rows) == options
-    client = re.search(r"export class Asyncpoll \{(.*?)\n\}", types, re.S)
-    assert client is not None
-    assert set(re.findall(r"^  (\w+)[<(]", client[1], re.M)) == set(methods)

@@ -105,6 +105,30 @@ export interface WaitOptions extends CallOptions {
   milestones?: boolean;
 }
 
+/** How to ask an endpoint that is not ours. */
+export interface ShortPollOptions {
+  timeoutMs?: number;
+  intervalMs?: number;
+  maxIntervalMs?: number;
+  growth?: number;
+  firstPolls?: number;
+  /** The words for the end, in any case. */
+  terminal?: readonly string[];
+  /** It is known to tell of progress: three answers that are the same mean that the task is stuck. */
+  heartbeat?: boolean;
+  onStalled?: "raise" | "wait" | ((answer: object) => void);
+  headers?: Readonly<Record<string, string>>;
+  credentials?: "omit" | "same-origin" | "include";
+  onAttempt?: ((attempt: Attempt) => void) | null;
+}
+
+export const SHORT_POLL: Readonly<Required<ShortPollOptions>>;
+
+export function waitForTerminal<Body = Record<string, unknown>>(
+  url: string,
+  options?: ShortPollOptions & { signal?: AbortSignal },
+): Promise<Body>;
+
 export class Asyncpoll {
   constructor(baseUrl?: string, options?: Options);
   submit<Result = unknown>(
@@ -126,7 +150,8 @@ export class Asyncpoll {
 /** What went wrong. `sentence` is fit for an end user. */
 export class PollError extends Error {
   readonly taskId: string | null;
-  readonly lastAnswer: Answer | null;
+  /** Of an endpoint that is not ours: the JSON that came. */
+  readonly lastAnswer: Answer | Readonly<Record<string, unknown>> | null;
   readonly attempts: number;
   /** The server has accepted to tell of the end. */
   readonly notified: boolean;
@@ -148,7 +173,19 @@ export class Gateway {
   longestHoldMs: number;
   cut(ageMs: number, holdMs: number, now: number): void;
   lasted(ageMs: number): void;
-  retry(now: number): number;
+  retry(now: number, leftMs?: number): number;
+}
+
+/** A request that was not answered, or not by our server's own word. */
+export interface Trouble {
+  /** null: there was no answer. */
+  status: number | null;
+  problem: object | null;
+  ageMs: number;
+  holdMs: number;
+  retryAfterMs: number | null;
+  now: number;
+  leftMs: number;
 }
 
 export class Pace {
@@ -162,8 +199,8 @@ export class Pace {
     grantedMs: number;
     readTimeoutMs: number;
   }): Step;
-  refused(came: { status: number; retryAfterMs: number | null; now: number; leftMs: number }): Step;
-  failed(came: { ageMs: number; holdMs: number; retryAfterMs: number | null; now: number; leftMs: number }): Step;
+  refused(came: Trouble): Step;
+  failed(came: Trouble): Step;
   offline(): Step;
   isPassing(came: { status: number; problem: object | null }): boolean;
 }
@@ -180,9 +217,16 @@ export class Wait {
   facts(): Pick<PollError, "taskId" | "lastAnswer" | "attempts">;
 }
 
+export class ShortPoll {
+  constructor(rules?: Readonly<Required<ShortPollOptions>>);
+  static statusIn(body: object): string | null;
+  read(body: object, text: string): "over" | "stuck" | "wait";
+  readonly pauseMs: number;
+}
+
 export function classify(
   response: { status: number; text: string; retryAfter?: string | null; date?: string | null },
   epochMs: number,
-): { kind: Attempt["kind"]; status: number; body?: object; problem?: object | null; retryAfterMs?: number | null };
+): { kind: Attempt["kind"]; status: number; body?: object; text?: string; problem?: object | null; retryAfterMs?: number | null };
 
 export function retryAfterMs(text: string | null, date: string | null, epochMs: number): number | null;

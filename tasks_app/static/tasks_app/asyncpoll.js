@@ -7,8 +7,9 @@
  *     const { task_id, version } = await poll.submit("demo.dependency_report", { limit: 40 });
  *     for await (const answer of poll.watch(task_id, { after: version })) console.log(answer.status, answer.message);
  *
- * In three parts. `Gateway`, `Pace` and `Wait` decide what to do next and know neither clock nor network: they are told
- * what came, and when. `Line` does it: one held request for all waits of a page. `Asyncpoll` is what pages use.
+ * In three parts. `Gateway`, `Pace`, `Wait` and `ShortPoll` decide what to do next and know neither clock nor network:
+ * they are told what came, and when. `Line` does it: one held request for all waits of a page. `Asyncpoll` is what pages
+ * use, and `waitForTerminal` for endpoints that are not ours.
  */
 
 /** What may be set, and what it is otherwise. Times are in milliseconds unless the name says seconds. */
@@ -27,6 +28,21 @@ export const DEFAULTS = Object.freeze({
   onStalled: "raise", // or "wait", or a function of the answer, which may throw something of its own
   notify: null, // { inbox: true } or { webhook: "https://…" }: how to be told of the end of what outlives its wait
   onAttempt: null, // a function of what each request came to
+});
+
+/** The same for `waitForTerminal`. The first polls are `intervalMs` apart, then each pause is `growth` times the last. */
+export const SHORT_POLL = Object.freeze({
+  timeoutMs: 80_000,
+  intervalMs: 400,
+  maxIntervalMs: 5_000,
+  growth: 1.8,
+  firstPolls: 5,
+  terminal: Object.freeze(["SUCCESS", "COMPLETED", "FAILED", "CANCELLED"]),
+  heartbeat: false, // true: it is known to tell of progress, so that standing still is being stuck
+  onStalled: "raise",
+  headers: Object.freeze({}),
+  credentials: "omit",
+  onAttempt: null,
 });
 
 const MOST_TASKS = 100; // in one request, by the protocol
@@ -55,7 +71,7 @@ export class PollLifetimeExceeded extends PollError {}
 /** Too many errors, refusals or roll-overs in a row. A task that was accepted goes on. */
 export class PollGaveUp extends PollError {}
 
-/** Whoever ran the task has stopped its heartbeat, and `onStalled` is "raise". */
+/** Stuck, not slow: whoever ran the task has stopped its heartbeat, or the answers do not change any more. */
 export class StaleResponseError extends PollError {}
 
 /** The server will not do it, however often it is asked: `status`, and `problem` where it sent such a document. */
@@ -84,27 +100,35 @@ export class Gateway {
   #budgetFullAt = -Infinity;
 
   /**
-   * A request that asked for `holdMs` died when it was `ageMs` old. The second time at that age, holds get shorter.
-   * Those that were on their way when the first one died do not count: a server that goes down ends many at a time.
+   * A request that asked for `holdMs` died when it was `ageMs` old. The second time at that age, holds get shorter,
+   * and stay so. Those that were on their way when the first one died do not count: a server that goes down ends many
+   * at a time.
    */
   cut(ageMs, holdMs, now) {
     const before = this.#cut;
     if (holdMs === 0 || ageMs < Gateway.#NO_HOLD_MS || now - ageMs < before?.now) return;
     this.#cut = { ageMs, now };
-    if (before === null || Math.abs(ageMs - before.ageMs) > Gateway.#ABOUT * Math.max(ageMs, before.ageMs)) return;
-    const safe = Gateway.#SAFELY_BELOW * Math.min(ageMs, before.ageMs, holdMs);
-    this.longestHoldMs = Math.max(Gateway.#SHORTEST_HOLD_MS, safe);
+    if (!Gateway.#areAlike(ageMs, before?.ageMs)) return;
+    const safe = Math.max(Gateway.#SHORTEST_HOLD_MS, Gateway.#SAFELY_BELOW * Math.min(ageMs, before.ageMs, holdMs));
+    this.longestHoldMs = Math.min(this.longestHoldMs, safe);
   }
 
   /** A request was answered when it was `ageMs` old: whatever was cut sooner was not cut for its age. */
   lasted(ageMs) {
-    if (ageMs > this.#cut?.ageMs) this.#cut = null;
+    const cut = this.#cut?.ageMs;
+    if (ageMs > cut && !Gateway.#areAlike(ageMs, cut)) this.#cut = null;
   }
 
-  /** Take a retry out of the budget; how long it has to wait for its turn. */
-  retry(now) {
-    this.#budgetFullAt = Math.max(this.#budgetFullAt, now - Gateway.#RETRIES * 1_000) + 1_000;
-    return Math.max(0, this.#budgetFullAt - now);
+  /** How long a retry has to wait for its turn. It takes none where only `leftMs` are left, or others would wait for it. */
+  retry(now, leftMs = Infinity) {
+    const next = Math.max(this.#budgetFullAt, now - Gateway.#RETRIES * 1_000) + 1_000;
+    const turn = Math.max(0, next - now);
+    if (turn <= leftMs) this.#budgetFullAt = next;
+    return turn;
+  }
+
+  static #areAlike(ageMs, other) {
+    return Math.abs(ageMs - other) <= Gateway.#ABOUT * Math.max(ageMs, other);
   }
 }
 
@@ -113,6 +137,8 @@ export class Pace {
   static #BURST = 2;
   static #TRAVEL_MS = 500; // the last hold ends so long before its wait, for its answer to arrive
   static #READ_MARGIN_MS = 10_000; // on top of the hold, until the server has said so itself
+  static #LEAST_MARGIN_MS = 1_000; // whatever it says, or each hold that runs out would be taken for a silent gateway
+  static #SLOW_HINT_MS = 250; // a hint of at least this is no invitation to a hot loop
 
   #gateway;
   #rules;
@@ -148,28 +174,29 @@ export class Pace {
   /** An answer of ours. `news`: it taught something. A roll-over is no error, and waits as long as the server says. */
   answered({ outcome, news, ageMs, backoffMs, grantedMs, readTimeoutMs }) {
     this.#gateway.lasted(ageMs);
-    this.#readMarginMs = Math.max(0, readTimeoutMs - grantedMs);
+    this.#readMarginMs = Math.max(Pace.#LEAST_MARGIN_MS, readTimeoutMs - grantedMs);
     this.#afterError = false;
     this.#hadAnswer = true;
     this.#inARow.errors = 0;
     if (outcome === "SHED") return this.#spend("refusals", backoffMs);
     this.#inARow.refusals = 0;
-    if (!news) return this.#spend("rollOvers", Math.max(backoffMs, this.#guard(outcome, ageMs, grantedMs)));
+    if (!news) return this.#spend("rollOvers", Math.max(backoffMs, this.#guard(backoffMs, ageMs, grantedMs)));
     this.#inARow.rollOvers = this.#instant = 0;
     return { sleepMs: Math.max(backoffMs, this.#rules.gapMs - ageMs) };
   }
 
   /** 429 or 503. The former asks for longer holds, not for short ones. */
-  refused({ status, retryAfterMs, now, leftMs }) {
-    this.#afterError = status !== 429;
-    return this.#tryAgain("refusals", retryAfterMs, now, leftMs);
+  refused(came) {
+    this.#learn(came);
+    this.#afterError = came.status !== 429;
+    return this.#tryAgain("refusals", came);
   }
 
   /** A network error, another 5xx, or something that is no answer of ours. */
-  failed({ ageMs, holdMs, retryAfterMs, now, leftMs }) {
+  failed(came) {
+    this.#learn(came);
     this.#afterError = true;
-    this.#gateway.cut(ageMs, holdMs, now);
-    return this.#tryAgain("errors", retryAfterMs, now, leftMs);
+    return this.#tryAgain("errors", came);
   }
 
   /** The device is offline: nobody's fault, and no reason to give up. */
@@ -178,9 +205,17 @@ export class Pace {
     return { sleepMs: 0, offlineMs: this.#rules.maxDelayMs };
   }
 
-  #tryAgain(budget, retryAfterMs, now, leftMs) {
+  // A gateway that has no more patience hangs up, or answers with a page of its own. What our server says in its own
+  // words, half an answer, and a page where an answer should be are other troubles.
+  #learn({ status, problem, ageMs, holdMs, now }) {
+    const isOurs = typeof problem?.type === "string";
+    if (status === null || (status >= 500 && !isOurs)) this.#gateway.cut(ageMs, holdMs, now);
+    else this.#gateway.lasted(ageMs);
+  }
+
+  #tryAgain(budget, { retryAfterMs, now, leftMs }) {
     const wanted = retryAfterMs === null ? this.#backoff(this.#inARow[budget]) : this.#jittered(retryAfterMs);
-    const turn = this.#gateway.retry(now);
+    const turn = this.#gateway.retry(now, leftMs);
     return this.#spend(budget, Math.min(Math.max(wanted, turn), leftMs));
   }
 
@@ -190,8 +225,10 @@ export class Pace {
     return delay + this.#random() * delay;
   }
 
+  // Also one that has passed, or asks for nothing, is no reason to come back at once.
   #jittered(retryAfterMs) {
-    return retryAfterMs + this.#random() * Math.max(1_000, retryAfterMs / 4);
+    const { baseDelayMs } = this.#rules;
+    return Math.max(baseDelayMs, retryAfterMs) + this.#random() * Math.max(baseDelayMs, retryAfterMs / 4);
   }
 
   #spend(budget, sleepMs) {
@@ -202,11 +239,11 @@ export class Pace {
   }
 
   // Something between us and the server that answers holds at once, a cache, must not be asked as fast as it answers.
-  #guard(outcome, ageMs, grantedMs) {
-    if (grantedMs === 0 || outcome === "DRAINING") return 0;
-    this.#instant = ageMs < Math.min(1_000, grantedMs / 2) ? this.#instant + 1 : 0;
+  #guard(backoffMs, ageMs, grantedMs) {
+    const isCalm = backoffMs >= Pace.#SLOW_HINT_MS || (grantedMs > 0 && ageMs >= grantedMs / 2);
+    this.#instant = isCalm ? 0 : this.#instant + 1;
     const tooMany = this.#instant - Pace.#BURST;
-    return tooMany > 0 ? this.#backoff(tooMany) : 0;
+    return tooMany > 0 ? this.#backoff(tooMany - 1) : 0;
   }
 }
 
@@ -245,15 +282,55 @@ export class Wait {
   }
 }
 
+/** The rhythm of asking an endpoint that is not ours and only short-polls, and what its answers mean. */
+export class ShortPoll {
+  static #SAME = 3; // answers in a row that are the same byte for byte are no coincidence
+
+  #rules;
+  #terminal;
+  #isArmed;
+  #polls = 0;
+  #before = null;
+  #same = 0;
+
+  constructor(rules = SHORT_POLL) {
+    this.#rules = rules;
+    this.#terminal = new Set(rules.terminal.map((word) => word.toUpperCase()));
+    this.#isArmed = rules.heartbeat;
+  }
+
+  /** The status that an answer tells, in upper case; null if it tells none. */
+  static statusIn({ status, state }) {
+    const told = status ?? state;
+    return typeof told === "string" ? told.toUpperCase() : null;
+  }
+
+  /** "over", "stuck" once for each time that it stands still, or "wait". */
+  read(body, text) {
+    this.#polls += 1;
+    this.#isArmed ||= this.#before !== null && text !== this.#before;
+    this.#same = text === this.#before ? this.#same + 1 : 1;
+    this.#before = text;
+    if (this.#terminal.has(ShortPoll.statusIn(body))) return "over";
+    return this.#isArmed && this.#same === ShortPoll.#SAME ? "stuck" : "wait";
+  }
+
+  /** How long until the next one. */
+  get pauseMs() {
+    const { intervalMs, maxIntervalMs, growth, firstPolls } = this.#rules;
+    return Math.min(maxIntervalMs, intervalMs * growth ** Math.max(0, this.#polls - firstPolls));
+  }
+}
+
 // What came -----------------------------------------------------------------------------------------------------------
 
 /** What a response is: an "answer", "refused" for now, "failed", or a "problem" that would stay one. */
 export function classify({ status, text, retryAfter = null, date = null }, epochMs) {
   const body = parsed(text);
-  if (status >= 200 && status < 300 && body !== null) return { kind: "answer", status, body };
+  if (status >= 200 && status < 300 && body !== null) return { kind: "answer", status, body, text };
   // All that a page is shown of a redirect.
   if (status === 0) return { kind: "problem", status, problem: { detail: REDIRECTED } };
-  const later = { status, retryAfterMs: retryAfterMs(retryAfter, date, epochMs) };
+  const later = { status, problem: body, retryAfterMs: retryAfterMs(retryAfter, date, epochMs) };
   if (status === 429 || status === 503) return { kind: "refused", ...later };
   if (status >= 500 || status < 400 || status === 408 || status === 425) return { kind: "failed", ...later };
   return { kind: "problem", status, problem: body };
@@ -281,9 +358,13 @@ function parsed(text) {
 /** What the rhythm of a line depends on; null if this is no answer of a poll for many tasks. */
 function factsOf(body) {
   const { outcome, tasks, hold_granted_ms: grantedMs, client_read_timeout_ms: readTimeoutMs } = body;
-  const areOurs = Array.isArray(tasks) && tasks.every((task) => typeof task?.task_id === "string");
+  const areOurs = Array.isArray(tasks) && tasks.every(isTask);
   if (!areOurs || !Number.isFinite(grantedMs) || !Number.isFinite(readTimeoutMs)) return null;
   return { outcome, grantedMs, readTimeoutMs, backoffMs: Math.max(0, Number(body.recommended_client_backoff_ms) || 0) };
+}
+
+function isTask(body) {
+  return typeof body?.task_id === "string" && Number.isInteger(body.version);
 }
 
 function keyOf(taskId) {
@@ -324,16 +405,18 @@ async function contentOf(response) {
 /** One request. Never throws: says what came, how long it took, and "abandoned" if `signal` ended it. */
 async function exchange(url, init, { timeoutMs, signal }) {
   const began = now();
+  let status = null; // of an answer of which only a part came
   const ending = new AbortController();
   const end = () => ending.abort();
   const timer = setTimeout(end, Math.min(timeoutMs, LONGEST_TIMER_MS));
   signal?.addEventListener("abort", end);
   try {
     const response = await fetch(url, { ...init, signal: ending.signal });
+    status = response.status;
     return { ...classify(await contentOf(response), Date.now()), ageMs: now() - began };
   } catch (cause) {
     const kind = signal?.aborted ? "abandoned" : "failed";
-    return { kind, status: null, retryAfterMs: null, cause, ageMs: now() - began };
+    return { kind, status, retryAfterMs: null, cause, ageMs: now() - began };
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", end);
@@ -391,8 +474,8 @@ class Waiter {
 
   #stall(answer) {
     try {
-      if (this.#onStalled === "raise") throw stale(this.wait);
-      if (this.#onStalled !== "wait") this.#onStalled(answer);
+      const message = `Whoever ran the task ${this.wait.taskId} has stopped its heartbeat`;
+      stall(this.#onStalled, answer, this.wait.facts(), message);
       this.#tell(answer);
     } catch (error) {
       this.fail(error);
@@ -536,15 +619,16 @@ function refusal(status, problem, facts) {
   return new RequestRefused(`Refused with ${status}: ${why}`, { sentence: REFUSED, status, problem, ...facts });
 }
 
-function stale(wait) {
-  const message = `Whoever ran the task ${wait.taskId} has stopped its heartbeat`;
-  return new StaleResponseError(message, { sentence: STOPPED, ...wait.facts() });
+/** What the caller chose to do about a task that is stuck. */
+function stall(onStalled, answer, facts, message) {
+  if (onStalled === "raise") throw new StaleResponseError(message, { sentence: STOPPED, ...facts });
+  if (onStalled !== "wait") onStalled(answer);
 }
 
 function nextTry(pace, report, facts) {
   const came = { retryAfterMs: null, ...report, ...facts, now: now() };
   if (report.kind === "refused") return pace.refused(came);
-  return report.status === null && isOffline() ? pace.offline() : pace.failed(came);
+  return report.cause !== undefined && isOffline() ? pace.offline() : pace.failed(came);
 }
 
 /** The API at one address: sends requests, and sends those that do not wait until one is answered. */
@@ -563,13 +647,13 @@ class Server {
   }
 
   /** One request; see `exchange`. */
-  send(method, path, { query = "", body, headers = {}, timeoutMs, signal }) {
+  send(method, path, { query, body, headers = {}, redirect = "manual", timeoutMs, signal }) {
     const url = new URL(path, this.#base);
-    url.search = query;
+    if (query !== undefined) url.search = query;
     const { token, credentials } = this.rules;
     if (token) headers = { ...headers, Authorization: `Bearer ${token}` };
     // By the Fetch standard, no-store also sends Cache-Control: no-cache and Pragma: no-cache.
-    const init = { method, headers, body, credentials, cache: "no-store", redirect: "manual" };
+    const init = { method, headers, body, credentials, cache: "no-store", redirect };
     return exchange(url, init, { timeoutMs, signal });
   }
 
@@ -582,21 +666,27 @@ class Server {
     }
   }
 
-  /** The answer to a request that may be repeated, and is, by the same rules. */
-  async persist(method, path, { lifetimeMs = this.rules.lifetimeMs, signal, facts = {}, ...request }) {
-    const [pace, deadline] = [this.pace(), now() + lifetimeMs];
-    for (let attempts = 1; ; attempts += 1) {
+  /** The body of the answer to a request that may be repeated, and is, by the same rules. */
+  async persist(method, path, request) {
+    return (await this.answer(method, path, request)).body;
+  }
+
+  /** The answer itself, by `deadline` and if `isAnswer` says that its body is one. `facts` counts the attempts. */
+  async answer(method, path, { lifetimeMs = this.rules.lifetimeMs, deadline = now() + lifetimeMs, ...request }) {
+    const { signal, facts = {}, isAnswer = () => true, ...sent } = request;
+    for (const pace = this.pace(); ; ) {
       signal?.throwIfAborted();
       const timeoutMs = Math.min(CALL_TIMEOUT_MS, deadline - now());
-      const report = await this.send(method, path, { ...request, timeoutMs, signal });
+      facts.attempts = (facts.attempts ?? 0) + 1;
+      const report = await this.send(method, path, { ...sent, timeoutMs, signal });
       signal?.throwIfAborted();
-      if (report.kind === "answer") return report.body;
-      if (report.kind === "problem") throw refusal(report.status, report.problem, { attempts, ...facts });
+      if (report.kind === "answer" && isAnswer(report.body)) return report;
+      if (report.kind === "problem") throw refusal(report.status, report.problem, facts);
       const step = nextTry(pace, report, { holdMs: 0, leftMs: deadline - now() });
       this.tried(report, { holdMs: 0, tasks: 1, ...step });
-      if (step.giveUp) throw givenUp(step.giveUp, { attempts, cause: report.cause, ...facts });
+      if (step.giveUp) throw givenUp(step.giveUp, { cause: report.cause, ...facts });
       await pause(step, signal);
-      if (now() >= deadline) throw expired(lifetimeMs, { attempts, ...facts });
+      if (now() >= deadline) throw expired(lifetimeMs, facts);
     }
   }
 }
@@ -728,6 +818,29 @@ export class Asyncpoll {
   }
 }
 
+/**
+ * Wait for an endpoint that is not ours and only short-polls, until the `status` (or `state`) in its JSON is one of
+ * `terminal`. Gives that JSON. Three answers in a row that are the same byte for byte are a task that is stuck, once two
+ * unfinished ones have differed, or if `heartbeat` says that it tells of progress. Takes what is in `SHORT_POLL`.
+ */
+export async function waitForTerminal(url, { signal, ...options } = {}) {
+  const rules = checkedRhythm(options);
+  const { href, origin, pathname } = new URL(url, globalThis.location?.href);
+  const [poll, server] = [new ShortPoll(rules), new Server(origin, { ...DEFAULTS, ...rules })];
+  const facts = { taskId: origin + pathname, lastAnswer: null, attempts: 0 };
+  const times = { lifetimeMs: rules.timeoutMs, deadline: now() + rules.timeoutMs };
+  const request = { ...times, signal, facts, headers: rules.headers, redirect: "follow", isAnswer: ShortPoll.statusIn };
+  for (;;) {
+    const { body, text } = await server.answer("GET", href, request);
+    facts.lastAnswer = body;
+    const meaning = poll.read(body, text);
+    if (meaning === "over") return body;
+    if (meaning === "stuck") stall(rules.onStalled, body, facts, `${facts.taskId} gives the same answer again and again`);
+    await pause({ sleepMs: Math.min(poll.pauseMs, times.deadline - now()) }, signal);
+    if (now() >= times.deadline) throw expired(rules.timeoutMs, facts);
+  }
+}
+
 function pathOf(taskId) {
   return `tasks/${encodeURIComponent(taskId)}`;
 }
@@ -742,17 +855,36 @@ function randomKey() {
 }
 
 function checked(options) {
-  const unknown = Object.keys(options).find((name) => !(name in DEFAULTS));
-  if (unknown !== undefined) throw new TypeError(`${unknown} is none of ${Object.keys(DEFAULTS).join(", ")}`);
-  const rules = { ...DEFAULTS, ...options, budgets: { ...DEFAULTS.budgets, ...options.budgets } };
-  for (const [name, value] of [...Object.entries(rules), ...Object.entries(rules.budgets)]) checkNumber(name, value);
-  if (rules.lifetimeMs > LONGEST_TIMER_MS) {
-    throw new RangeError(`lifetimeMs is ${rules.lifetimeMs}; it can be ${LONGEST_TIMER_MS} at most`);
-  }
-  return Object.freeze(rules);
+  const rules = { ...known(options, DEFAULTS), budgets: known(options.budgets ?? {}, DEFAULTS.budgets) };
+  checkDelays(rules, "baseDelayMs", "maxDelayMs");
+  return checkLifetime(rules, "lifetimeMs");
 }
 
-function checkNumber(name, value) {
-  const isNumber = typeof (DEFAULTS[name] ?? DEFAULTS.budgets[name]) === "number";
-  if (isNumber && !(value >= 0)) throw new RangeError(`${name} is ${value}; it must be a number from 0 up`);
+function checkedRhythm(options) {
+  const rules = known(options, SHORT_POLL);
+  checkDelays(rules, "intervalMs", "maxIntervalMs");
+  if (rules.growth < 1) throw new RangeError(`growth is ${rules.growth}; it must be a number from 1 up`);
+  return checkLifetime(rules, "timeoutMs");
+}
+
+function known(options, defaults) {
+  const unknown = Object.keys(options).find((name) => !(name in defaults));
+  if (unknown !== undefined) throw new TypeError(`${unknown} is none of ${Object.keys(defaults).join(", ")}`);
+  for (const [name, value] of Object.entries(options)) {
+    if (typeof defaults[name] === "number" && !(value >= 0)) {
+      throw new RangeError(`${name} is ${value}; it must be a number from 0 up`);
+    }
+  }
+  return { ...defaults, ...options };
+}
+
+// Without pauses they would be a storm, and nobody switches that rule off.
+function checkDelays(rules, ...names) {
+  const none = names.find((name) => rules[name] < 1);
+  if (none !== undefined) throw new RangeError(`${none} is ${rules[none]}; pauses must have 1 millisecond or more`);
+}
+
+function checkLifetime(rules, name) {
+  if (rules[name] <= LONGEST_TIMER_MS) return Object.freeze(rules);
+  throw new RangeError(`${name} is ${rules[name]}; it can be ${LONGEST_TIMER_MS} at most`);
 }
