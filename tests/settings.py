@@ -16,6 +16,10 @@ if "DATABASE_URL" not in os.environ:
 
 from asyncpoll.settings import *  # noqa: F403
 from asyncpoll.settings import ASYNCPOLL as _ASYNCPOLL
+from asyncpoll.settings import INSTALLED_APPS as _INSTALLED_APPS
+
+# Its `runserver` is all that it is installed for; each process of a test starts a third sooner without it.
+INSTALLED_APPS = [app for app in _INSTALLED_APPS if app != "daphne"]
 
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", "testserver"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
