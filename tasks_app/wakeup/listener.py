@@ -92,8 +92,6 @@ class Listener(Loop):
         self._echo = f"asyncpoll_echo_{secrets.token_hex(8)}"
         self._connection: AsyncConnection | None = None
         self._alive_at = 0.0
-        self.is_connected = False
-        """True while LISTEN is in force, as far as the last echo tells."""
 
     async def stop(self, within: float = 2.0) -> None:
         """Stop listening and close the connection."""
@@ -138,7 +136,6 @@ class Listener(Loop):
         for channel in (*self._channels, self._echo):
             await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
         self._note_life()
-        self.is_connected = True
         emit("listener.connected", application=self._application)
 
     async def _listen(self, connection: AsyncConnection) -> None:
@@ -170,7 +167,6 @@ class Listener(Loop):
         cut(connection)
 
     def _drop(self) -> None:
-        self.is_connected = False
         connection, self._connection = self._connection, None
         if connection is not None:
             # Not close(), which may wait for the dead server.
