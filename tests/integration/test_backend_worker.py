@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import UUID
 
-import django
 import pytest
 from django.utils import timezone
 
@@ -26,7 +25,6 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("framework_project"),
 ]
-LOGGER = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
 
 
 @pytest.mark.parametrize("task", [framework_tasks.echo, framework_tasks.aecho])
