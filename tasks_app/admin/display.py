@@ -66,9 +66,14 @@ def moment(at: datetime | None, timespec: str = "seconds") -> str:
     """A time in the time zone that the page is shown in; `timespec` as for `datetime.isoformat`."""
     if at is None:
         return NOTHING
-    local = timezone.localtime(at)
+    local = timezone.localtime(aware(at))
     shown = local.replace(tzinfo=None).isoformat(sep=" ", timespec=timespec)
     return f"{shown} {local.tzname()}"
+
+
+def aware(at: datetime) -> datetime:
+    """With a zone: a project that turns USE_TZ off reads times without, which are in its own."""
+    return at if timezone.is_aware(at) else timezone.make_aware(at, timezone.get_default_timezone())
 
 
 def instant(at: datetime | None) -> str:

@@ -16,7 +16,7 @@ from asyncpoll.contract import Status
 from tasks_app import conf
 from tasks_app.admin.display import badge, moment
 from tasks_app.admin.readonly import ReadOnlyAdmin
-from tasks_app.limits import new_task_id
+from tasks_app.limits import MAX_NAME_LENGTH, new_task_id
 from tasks_app.models import Order
 from tasks_app.models.order import Verb
 from tasks_app.store import MOST_COUNTED, Sought, count_sought, hasten, place_order
@@ -110,12 +110,16 @@ class OrderingAdmin(ReadOnlyAdmin):
         order = new_task_id()
         *filters, newest, counted = facts
         with transaction.atomic(using=conf.current().DATABASE):
-            run(place_order(order, verb, _thawed(*filters), newest, counted, str(request.user)))
+            run(place_order(order, verb, _thawed(*filters), newest, counted, _name(request)))
             placed = Order.objects.using(conf.current().DATABASE).get(pk=order)
             self.log_change(request, placed, f"{placed}: {describe(placed)}.")
         said = f"{placed} is on its way, in batches; this page says how far it is."
         self.message_user(request, said, messages.SUCCESS)
         return HttpResponseRedirect(self.url_of(Order, order))
+
+
+def _name(request: HttpRequest) -> str:
+    return str(request.user)[:MAX_NAME_LENGTH]
 
 
 def describe(order: Order) -> str:

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, path
+from django.utils import timezone
 
 from tasks_app import conf
 from tasks_app.admin import live, standing
@@ -64,6 +65,7 @@ class OverviewAdmin(PlanningAdmin):
             crumbs=self.crumbs()[:1],
             ranges=standing.RANGES,
             chosen=chosen,
+            zone=timezone.get_current_timezone_name(),
             most=MOST_LOOKED_AT,
             workers=self._workers(),
             webs=self._alive(WebProcess, _SILENT_SECONDS),

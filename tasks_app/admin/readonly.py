@@ -59,15 +59,19 @@ class ReadOnlyAdmin(admin.ModelAdmin):
         name = f"admin:{self.url_name(word, model)}"
         return reverse(name, args=args, current_app=self.admin_site.name)
 
+    def has_pages(self, model: type[Model]) -> bool:
+        """Does this admin site show `model`? A project may register some of ours."""
+        return self.admin_site.is_registered(model)
+
     def url_of(self, model: type[Model], pk: UUID | int | str) -> str:
         """The page of a row of `model`; of a model without pages in this site, the site's first page."""
-        if self.admin_site.is_registered(model):
+        if self.has_pages(model):
             return self.address_of("change", pk, model=model)
         return reverse("admin:index", current_app=self.admin_site.name)
 
     def link_to(self, model: type[Model], pk: UUID, text: str) -> str:
         """A link to that page, where there is one."""
-        if not self.admin_site.is_registered(model):
+        if not self.has_pages(model):
             return text
         return format_html('<a href="{}">{}</a>', self.url_of(model, pk), text)
 

@@ -13,7 +13,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from tasks_app.admin import schedule_verbs
-from tasks_app.admin.display import NOTHING, badge, moment
+from tasks_app.admin.display import NOTHING, aware, badge, moment
 from tasks_app.admin.redacting import sensitive
 from tasks_app.admin.steering import Button, SteeringAdmin
 from tasks_app.cron import next_tick
@@ -111,7 +111,7 @@ class ScheduleAdmin(SteeringAdmin):
         """The next few, so that an expression can be checked by looking."""
         if not schedule.active:
             return NOTHING
-        ticks = [schedule.next_tick]
+        ticks = [aware(schedule.next_tick)]
         try:
             while len(ticks) < _SHOWN_TICKS:
                 ticks.append(next_tick(schedule.cron, schedule.timezone, ticks[-1]))

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from django.db import transaction
 
 from tasks_app import conf
+from tasks_app.admin.display import moment
 from tasks_app.insights.durations import Durations
 from tasks_app.insights.sketch import Sketch
 from tasks_app.store import (
@@ -58,6 +59,11 @@ class Span:
     cancelled: int
     ran: Sequence[float | None]
     waited: Sequence[float | None]
+
+    @property
+    def label(self) -> str:
+        """`at` as the page writes it."""
+        return moment(self.at, "minutes")
 
     @property
     def seconds(self) -> int:

@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from tasks_app import conf
-from tasks_app.admin.display import badge, duration, moment
+from tasks_app.admin.display import NOTHING, badge, duration, moment
 from tasks_app.admin.readonly import ReadOnlyAdmin
 from tasks_app.models import Task, WorkerProcess
 
@@ -112,8 +112,10 @@ class WorkerProcessAdmin(ReadOnlyAdmin):
         return moment(worker.stopped_at)
 
     @admin.display(description="tasks")
-    def held_tasks(self, worker: SeenWorker) -> SafeString:
+    def held_tasks(self, worker: SeenWorker) -> str:
         """A link to the tasks that it holds now."""
+        if not self.has_pages(Task):
+            return NOTHING
         tasks = self.address_of("changelist", model=Task)
         return format_html(
             '<a href="{}?status=RUNNING&amp;q=worker:{}">Tasks it runs now</a>', tasks, worker.pk

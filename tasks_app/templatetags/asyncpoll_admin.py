@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django import template
 from django.utils.safestring import SafeString
@@ -18,6 +18,12 @@ def as_duration(length: timedelta | float | None) -> str:
     if length is None:
         return display.NOTHING
     return display.duration(length if isinstance(length, timedelta) else timedelta(seconds=length))
+
+
+@register.filter
+def as_instant(at: datetime | None) -> str:
+    """A time, to the millisecond."""
+    return display.instant(at)
 
 
 @register.simple_tag

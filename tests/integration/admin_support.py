@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+from django.db import transaction
 from django.urls import reverse
 
 from asyncpoll.contract import Status
@@ -13,14 +15,26 @@ from tasks_app.models.task import new_task_id
 from tasks_app.store import (
     Change,
     Claimed,
+    DeclaredSchedule,
     Milestone,
     NewTask,
+    Sought,
     WorkerFacts,
+    cancel,
     commit,
+    declare_schedules,
     enqueue,
+    fill_inboxes,
     heartbeat,
+    lock_task,
+    make_token,
+    place_order,
+    promise,
+    run_again,
 )
 from tasks_app.store.driver import run
+from tasks_app.tokens import issue
+from tasks_app.webhooks.targets import INBOX, webhook
 from tests.integration.claiming import claim_now
 
 LIST = "admin:tasks_app_task_changelist"
@@ -90,3 +104,34 @@ def failed(message: str = "no route", **values: Any) -> UUID:
 def status_of(task_id: UUID) -> str:
     """The status in the row."""
     return Task.objects.values_list("status", flat=True).get(pk=task_id)
+
+
+def scenery() -> None:
+    """Something of everything that the admin shows."""
+    done = succeeded(name="sample.sign_in", args='["ann", "hunter2"]')
+    for target in (INBOX, webhook("https://hooks.example.com/in")):
+        with transaction.atomic():
+            run(lock_task(done))
+            run(promise(done, target))
+    run(fill_inboxes(100))
+    failed()
+    cancelled = pending()
+    run(cancel(cancelled))
+    said(running(queue="mail"), Milestone("progress", 0.5, "half of it", '{"n": 1}'))
+    run(run_again(done, new_task_id()))
+    facts = DeclaredSchedule(
+        name="nightly",
+        task="sample.add",
+        cron="30 2 * * *",
+        timezone="Europe/Berlin",
+        queue="mail",
+        owner="ann",
+        priority=3,
+        args="[1]",
+        kwargs="{}",
+        max_attempts=2,
+        timeout_seconds=9.0,
+    )
+    run(declare_schedules([(facts, datetime.now(UTC) + timedelta(hours=1))]))
+    run(make_token(issue("ann", ["read"], 3_600.0, "phone").new))
+    run(place_order(new_task_id(), "cancel", Sought(None, queue="mail"), new_task_id(), 1, "ann"))

@@ -8,7 +8,17 @@
   const colour = (name) => getComputedStyle(document.body).getPropertyValue(`--${name}`).trim();
   const value = (cell) => (cell.dataset.value === undefined ? null : Number(cell.dataset.value));
 
-  const clock = (at) => new Date(at * 1000).toTimeString().slice(0, 5);
+  /** Times of day as the table writes them, or by the clock here where the browser does not know that zone. */
+  function clockOf(zone) {
+    const hours = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+    let format;
+    try {
+      format = new Intl.DateTimeFormat("en", { ...hours, timeZone: zone });
+    } catch {
+      format = new Intl.DateTimeFormat("en", hours);
+    }
+    return (at) => format.format(at * 1000);
+  }
 
   function seconds(value) {
     if (value === null) return "–";
@@ -31,7 +41,7 @@
     return { names: chosen.map(({ name }) => name), data: [times, ...series] };
   }
 
-  function options(figure, names) {
+  function options(figure, names, clock) {
     const axis = { stroke: colour("body-quiet-color"), grid: { stroke: colour("hairline-color"), width: 1 }, ticks: { stroke: colour("hairline-color"), width: 1 } };
     const format = figure.dataset.unit === "s" ? seconds : (value) => (value === null ? "–" : String(value));
     const line = (label, at) => {
@@ -51,9 +61,10 @@
   function draw() {
     for (const plot of drawn.splice(0)) plot.destroy();
     const section = document.querySelector(".asyncpoll-charts");
+    const clock = clockOf(section?.dataset.zone);
     for (const figure of section?.querySelectorAll("figure") ?? []) {
       const { names, data } = columns(section, figure.dataset.chart);
-      drawn.push(new uPlot(options(figure, names), data, figure));
+      drawn.push(new uPlot(options(figure, names, clock), data, figure));
     }
   }
 

@@ -1,0 +1,1 @@
+"""Addresses of somebody else's project, with admin sites of its own."""
