@@ -5,7 +5,14 @@ from __future__ import annotations
 from asyncpoll.contract import ClaimOutcome, Outcome, Status
 from tasks_app.events import emit
 from tasks_app.observers.exposition import exposition
-from tasks_app.observers.states import LinkUse, PoolUse, QueueUse, ServingUse, WorkerUse
+from tasks_app.observers.states import (
+    LinkUse,
+    PoolUse,
+    ProcessesUse,
+    QueueUse,
+    ServingUse,
+    WorkerUse,
+)
 from tasks_app.store import QueueDepth
 from tasks_app.wakeup.reader import Cause
 from tasks_app.wakeup.service import LinkState
@@ -23,6 +30,7 @@ EVERY_STATE = (
     LinkUse(LinkState("leader", trusted=True, layer=False)),
     PoolUse({"pool_max": 4, "pool_size": 3, "pool_available": 1, "requests_wait_ms": 1500}),
     QueueUse([QueueDepth("red", 7, 1.5)]),
+    ProcessesUse(answering=2, silent=1),
     WorkerUse(running=1, concurrency=20),
 )
 EVENTS = [

@@ -42,6 +42,20 @@ def exposition(states: Sequence[State]) -> bytes:
     return generate_latest(Exposition(lambda: states))
 
 
+def merged(texts: Iterable[str]) -> str:
+    """Several scrapes as one. Each has its own `process`; of a family that several have there is one, as the format wants."""
+    heads: dict[str, str] = {}
+    samples: dict[str, list[str]] = {}
+    for text in texts:
+        # No label's value has an end of line in it.
+        for family in f"\n{text}".split("\n# HELP ")[1:]:
+            described, kind, *lines = family.rstrip("\n").split("\n")
+            name = described.partition(" ")[0]
+            heads.setdefault(name, f"# HELP {described}\n{kind}")
+            samples.setdefault(name, []).extend(lines)
+    return "".join("\n".join([head, *samples[name]]) + "\n" for name, head in heads.items())
+
+
 def serve_metrics(port: int, states: Callable[[], Sequence[State]]) -> None:
     """Answer scrapes on this port of the loopback interface, from a thread that ends with the process.
 

@@ -86,6 +86,19 @@ class ServingUse:
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessesUse:
+    """Of the processes that share a port: how many are in this scrape, and how many did not answer in time."""
+
+    answering: int
+    silent: int
+
+    def collect(self) -> Iterator[Metric]:
+        """Both."""
+        states = {"answering": self.answering, "silent": self.silent}
+        yield _by("processes", "Serving processes of this port", "state", states)
+
+
+@dataclass(frozen=True, slots=True)
 class QueueUse:
     """The queues as they were a few seconds ago; None: the database did not say."""
 

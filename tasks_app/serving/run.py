@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -14,12 +15,13 @@ from django.utils.module_loading import import_string
 
 from tasks_app import conf
 from tasks_app.errors import ConfigurationError
+from tasks_app.scrapes.siblings import meeting_place
 from tasks_app.serving import limits
 from tasks_app.serving.handler import get_asgi_application
 from tasks_app.serving.processes import READY, Parent, Word
 from tasks_app.serving.safety import host_of, refuse_exposure
 from tasks_app.serving.sockets import listen, listen_slots, url_of
-from tasks_app.serving.wiring import wiring_of
+from tasks_app.serving.wiring import among_siblings, wiring_of
 from tasks_app.store.migrated import refuse_unmigrated
 
 Say = Callable[[str], object]
@@ -37,14 +39,19 @@ def serve(host: str, port: int, processes: int, say: Say) -> None:
     refuse_unmigrated("serve")
     listeners = listen_slots(host, port, processes)
     url = url_of(listeners[0])
-    parent = Parent(get_child_arguments(), listeners, lambda: say(_serving_on(url, processes)))
-    asyncio.run(parent.run())
+    with meeting_place() as place:
+        command = [*get_child_arguments(), "--siblings", str(place)]
+        parent = Parent(command, listeners, lambda: say(_serving_on(url, processes)))
+        asyncio.run(parent.run())
 
 
-def serve_child(fd: int, leash: int) -> None:
-    """Serve on the listening socket `fd` until SIGTERM, or until the parent at the other end of `leash` has died."""
+def serve_child(fd: int, leash: int, siblings: str) -> None:
+    """Serve on the listening socket `fd` until SIGTERM, or until the parent at the other end of `leash` has died.
+
+    `siblings` is the directory in which those meet who serve the same port.
+    """
     leash_socket = socket.socket(fileno=leash)
-    _run(fd, lambda: leash_socket.send(READY), leash_socket)
+    _run(fd, lambda: leash_socket.send(READY), leash_socket, siblings=Path(siblings))
 
 
 def serve_socket(fd: int, say: Say) -> None:
@@ -60,9 +67,12 @@ def _run(
     leash: socket.socket | None = None,
     *,
     socket_ends: bool = False,
+    siblings: Path | None = None,
 ) -> None:
     application = _application()
     wiring = wiring_of(application)
+    if siblings is not None:
+        wiring = among_siblings(wiring, siblings)
     wiring.drain.limit_to(limits.raise_open_files(conf.current().MAX_HELD))
     _quieten()
     # Its import installs the reactor, which nothing but a serving process should have.

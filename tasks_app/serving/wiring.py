@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from tasks_app.hold.admission import admission
 from tasks_app.hold.pulse import start_pulse, stop_pulse
+from tasks_app.scrapes.siblings import start_siblings, stop_siblings
 from tasks_app.serving.safety import refuse_exposure
 from tasks_app.store.migrated import refuse_unmigrated
 from tasks_app.wakeup.service import start_service, stop_service
@@ -45,6 +47,20 @@ def wiring_of(application: Any) -> Wiring:
     """What `application` was made with; the process's own when other middleware is wrapped around it."""
     wiring = getattr(application, "wiring", None)
     return wiring if isinstance(wiring, Wiring) else process_wiring()
+
+
+def among_siblings(wiring: Wiring, directory: Path) -> Wiring:
+    """`wiring` for a process that answers scrapes together with others."""
+
+    async def start() -> None:
+        await wiring.start()
+        await start_siblings(directory)
+
+    async def stop() -> None:
+        await stop_siblings()
+        await wiring.stop()
+
+    return replace(wiring, start=start, stop=stop)
 
 
 async def _start() -> None:

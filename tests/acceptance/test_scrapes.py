@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
+import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.acceptance.processes import ask, said, server, started, worker
@@ -149,19 +153,71 @@ async def test_a_cut_link_shows_until_it_heals(postgres, own_url):
         proxy.close()
 
 
-async def test_of_several_processes_each_answers_for_itself(database_url):
-    """Web processes share a port; workers have one each."""
-    port, watched = free_port(), two_free_ports()
+async def test_several_processes_on_one_port_answer_together(database_url):
+    """Whoever is asked: a sum is the sum. One that is stuck is counted."""
+    port, most = free_port(), 12
     web = ["manage.py", "serve", "--port", str(port), "--processes", "2"]
-    seen: set[str] = set()
+    async with AsyncExitStack() as stack:
+        parent = stack.enter_context(started(web, database_url))
+        await aeventually(lambda: _answer(port, 2), 60.0)
+        waiting = await submitted_for(port, seconds=3600)
+        path = f"tasks/{waiting}/long_poll?client_known_version=1"
+        for _ in range(most):
+            await stack.enter_async_context(held(port, path))
+        await aeventually(lambda: _is(port, "held", most))
+        scrapes = [await scraped(port) for _ in range(8)]
+        by_process = {
+            sample.labels["process"]: sample.value
+            for sample in scrapes[0].samples
+            if sample.name == "asyncpoll_held"
+        }
+        assert {scrape.value("held") for scrape in scrapes} == {most}
+        assert len(by_process) == 2
+        assert {scrape.value("link_up") for scrape in scrapes} == {2}
+        asked = {_processes_of(scrape, "database_up").pop() for scrape in scrapes}
+        assert asked <= set(by_process)
+        assert all(len(_processes_of(scrape, "queue_depth")) <= 1 for scrape in scrapes)
+        stuck, other = sorted(by_process, key=lambda process: by_process[process])
+        os.kill(int(stuck), signal.SIGSTOP)
+        scrape = await aeventually(lambda: _scraped_from(port, other), 20.0)
+        assert scrape.value("processes", state="silent") == 1
+        assert scrape.value("held") == by_process[other]
+        os.kill(int(stuck), signal.SIGCONT)
+        await aeventually(lambda: _answer(port, 2))
+        assert (await scraped(port)).value("processes", state="silent") == 0
+        [place] = _meeting_places(parent.pid)
+        parent.terminate()
+        assert await asyncio.to_thread(parent.wait, 20) == 0
+    assert not place.exists()
 
-    async def both_answered() -> bool:
-        scrape = await scraped_once_up(port)
-        seen.update(sample.labels["process"] for sample in scrape.samples)
-        return len(seen) == 2
 
-    with started(web, database_url):
-        await aeventually(both_answered, 60.0)
+async def _answer(port: int, count: int) -> bool:
+    return (await scraped_once_up(port)).value("processes", state="answering") == count
+
+
+async def _scraped_from(port: int, process: str) -> Scrape | None:
+    """A scrape that this process got; others may be unable to answer any."""
+    with suppress(TimeoutError, OSError, asyncio.IncompleteReadError):
+        scrape = await asyncio.wait_for(scraped(port), 2.0)
+        return scrape if _processes_of(scrape, "database_up") == {process} else None
+    return None
+
+
+def _processes_of(scrape: Scrape, name: str) -> set[str]:
+    return {
+        sample.labels["process"] for sample in scrape.samples if sample.name == f"asyncpoll_{name}"
+    }
+
+
+def _meeting_places(parent: int) -> set[Path]:
+    """Where the children of that process share scrapes."""
+    lines = [child.cmdline() for child in psutil.Process(parent).children()]
+    return {Path(line[line.index("--siblings") + 1]) for line in lines}
+
+
+async def test_workers_have_a_port_each(database_url):
+    """From the one that was named on."""
+    watched = two_free_ports()
     with worker(database_url, "--processes", "2", "--metrics-port", str(watched)):
         workers = [await scraped_once_up(watched + number) for number in range(2)]
     processes = {scrape.samples[0].labels["process"] for scrape in workers}

@@ -39,6 +39,7 @@ class Command(BaseCommand):
             "--fd", type=int, help="listen on this inherited socket instead of --host and --port"
         )
         parser.add_argument("--leash", type=int, help=argparse.SUPPRESS)
+        parser.add_argument("--siblings", help=argparse.SUPPRESS)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve until SIGTERM or Ctrl-C; exit code 1 and one sentence if it can't start."""
@@ -46,7 +47,7 @@ class Command(BaseCommand):
         logs.ensure_shown()
         try:
             if options["leash"] is not None:
-                serve_child(options["fd"], options["leash"])
+                serve_child(options["fd"], options["leash"], options["siblings"])
             elif options["fd"] is not None:
                 serve_socket(options["fd"], self._say)
             else:
