@@ -78,8 +78,8 @@ async def acknowledge_entry(
 
 async def _leave(task_id: UUID, owner: str | None, asked: Asked) -> Promised:
     async with (await loop_pool()).transaction() as transaction:
-        its_owner = await transaction.run(lock_task(task_id))
-        if its_owner is None or owner not in (None, its_owner):
+        its_owner = await transaction.run(lock_task(task_id, owner))
+        if its_owner is None:
             raise TaskNotFound(task_id)
         return await leave_check(transaction, task_id, its_owner, asked)
 

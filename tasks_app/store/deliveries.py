@@ -95,14 +95,14 @@ class Attempt:
     duration_ms: float
 
 
-def lock_task(task_id: UUID) -> Call[str | None]:
-    """Keep a task from ending until the transaction does. Gives its owner; None: there is none.
+def lock_task(task_id: UUID, owner: str | None = None) -> Call[str | None]:
+    """Keep a task of `owner`'s (None: anybody's) from ending until the transaction does. Gives its owner; None: there is none.
 
     Waits for a statement that ends it, and fails if that takes longer than a second.
     """
     return Call(
         "lock_task",
-        {"id": task_id, "patience": PATIENCE},
+        {"id": task_id, "owner": owner, "patience": PATIENCE},
         lambda rows: rows[0][0] if rows else None,
     )
 

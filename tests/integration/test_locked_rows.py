@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tasks_app.api.identity import Identity
 from tasks_app.store import dsn
 from tests.external_tasks import QUEUE, anything
 from tests.integration.api_support import API, is_problem, stored
@@ -43,6 +44,23 @@ async def test_a_cancel_says_that_the_row_is_locked(client, service):
     assert (await look(task_id)).version == 1
     response = await client.post(f"{API}/tasks/{task_id}/cancel")
     assert response.json()["status"] == "CANCELLED"
+
+
+async def test_somebody_elses_locked_row_is_not_there(client, service, settings):
+    """It is not waited for either: that would tell it from a missing one."""
+    settings.ASYNCPOLL = {**settings.ASYNCPOLL, "AUTHENTICATE": f"{__name__}.everybody_is_bob"}
+    foreign, his = await stored(service, owner="alice"), await stored(service, owner="bob")
+    bob = {"Authorization": "bob"}
+    async with locked(foreign), locked(his):
+        for route, body in (("notify", {"inbox": True}), ("cancel", None)):
+            response = await client.post(f"{API}/tasks/{foreign}/{route}", json=body, headers=bob)
+            is_problem(response, 404, "task-not-found")
+            says_locked(await client.post(f"{API}/tasks/{his}/{route}", json=body, headers=bob))
+
+
+def everybody_is_bob(request: Any) -> Identity:
+    """Whoever it is."""
+    return Identity("bob")
 
 
 async def test_a_step_and_a_repeated_claim_say_so_too(service):
