@@ -18,6 +18,7 @@ from twisted.web import http
 from tasks_app.collector import calm_collector
 from tasks_app.serving.body import ARRIVAL_SECONDS
 from tasks_app.serving.channel import Channel
+from tasks_app.serving.handshake import Handshake
 from tasks_app.serving.problems import TOO_SLOW
 from tasks_app.serving.sockets import BACKLOG, turn_away
 from tasks_app.serving.wiring import Wiring
@@ -95,6 +96,7 @@ class DrainingServer(Server):
         """Called when factory and port exist and before the first connection is accepted."""
         self.http_factory.timeOut = KEEP_ALIVE_SECONDS
         self.http_factory.protocol = Channel
+        self.ws_factory.protocol = Handshake
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             self.loop.add_signal_handler(number, self.begin_drain)
         self._starting = self.loop.create_task(self._start())

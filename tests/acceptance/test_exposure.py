@@ -119,13 +119,20 @@ async def test_a_servers_own_log_has_no_ticket(
 
 
 async def test_what_the_server_itself_answers_has_security_headers(database_url: str) -> None:
-    """A request that is none, and a line that is too long."""
+    """A request that is none, a line that is too long, and WebSockets, which nobody here speaks."""
+    upgrade = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    key = b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
     with server("daphne", database_url) as (port, _):
-        for raw in (b"nonsense\r\n\r\n", b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\n\r\n"):
+        for raw, status in (
+            (b"nonsense\r\n\r\n", 400),
+            (b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\n\r\n", 431),
+            (upgrade + key + b"\r\n", 403),
+            (upgrade + b"\r\n", 400),
+        ):
             connection = await Connection.open(port)
             await connection.send(raw)
             answer = await connection.answer()
-            assert answer.status in (400, 431)
+            assert (answer.status, answer.json["status"]) == (status, status)
             assert answer.headers["x-content-type-options"] == "nosniff"
             assert "default-src 'none'" in answer.headers["content-security-policy"]
             connection.hang_up()
