@@ -97,8 +97,9 @@ def read(path: str | Path) -> PlanFile:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise PlanFileError(
-            f"The polling file {path} can't be read ({error}); {_REMEDY}."
+            f"The polling file {path} can't be read ({reason}); {_REMEDY}."
         ) from None
     try:
         return parse(text)
@@ -119,10 +120,12 @@ def write(path: str | Path, content: PlanFile) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             draft.unlink()
-        raise PlanFileError(
-            f"The polling file {path} can't be written ({error}); name a file in a directory that exists "
-            "and may be written to."
-        ) from None
+        raise PlanFileError(f"The polling file {unwritable(path, error)}.") from None
+
+
+def unwritable(path: str | Path, error: OSError) -> str:
+    """Why `path` can't be written, and what to do."""
+    return f"{path} can't be written ({error.strerror}); name a file in a directory that exists and may be written to"
 
 
 def render(content: PlanFile) -> str:

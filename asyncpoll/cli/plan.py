@@ -72,15 +72,22 @@ def _unheard(asked: Namespace, found: Measured) -> tuple[str, ...]:
 
 
 def written(asked: Namespace, made: Report) -> str:
-    """The report as it was asked for; nothing where it was written to a file. Raises OSError and PlanFileError."""
+    """The report as it was asked for; nothing where it was written to a file. Raises Refused and PlanFileError."""
     text = OUTPUTS[asked.output_format](made)
     if asked.output is None:
         return text
     if asked.output_format == "polling-file":
         planfile.write(asked.output, planfile.parse(text))
     else:
-        Path(asked.output).write_text(text, encoding="utf-8")
+        _write(asked.output, text)
     return ""
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Refused(f"{planfile.unwritable(path, error)}.") from None
 
 
 def _read_files(asked: Namespace, found: Measured) -> None:

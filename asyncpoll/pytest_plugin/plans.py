@@ -30,10 +30,14 @@ def of(config: pytest.Config, task: str) -> TaskPlan:
     """
     from asyncpoll.planfile import PlanFileError, TaskPlan
 
+    broken = ""
     try:
         plan = _file(config).for_task(task) or TaskPlan(task=task, samples=0)
     except PlanFileError as error:
-        pytest.fail(str(error), pytrace=False)
+        broken = str(error)
+    if broken:
+        # Not above, where pytest would show the error and then what it has led to, in the same words.
+        pytest.fail(broken, pytrace=False)
     return replace(plan, timeout_seconds=plan.ci_timeout_seconds or plan.timeout_seconds)
 
 

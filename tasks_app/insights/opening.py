@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import IO, Any, Final, TextIO
 
 from tasks_app.insights.reading import Refused
 
@@ -21,14 +21,23 @@ _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @contextmanager
 def opened(name: str) -> Iterator[TextIO]:
-    """The text of a file, or of stdin for `-`. Raises OSError, and Refused for what can't be unpacked."""
+    """The text of a file, or of stdin for `-`. Raises Refused for what can't be opened or unpacked, and OSError."""
     if name != "-":
-        with Path(name).open("rb") as raw:
+        with _opened(name) as raw:
             yield from _text(name, raw)
     elif sys.stdin is None:
         raise Refused("stdin is closed; name a FILE.")
     else:
         yield from _text("stdin", sys.stdin.buffer)
+
+
+def _opened(name: str) -> IO[bytes]:
+    try:
+        return Path(name).open("rb")
+    except OSError as error:
+        raise Refused(
+            f"{name} can't be read ({error.strerror}); name a file with measurements, or - for stdin."
+        ) from None
 
 
 def _text(name: str, raw: Any) -> Iterator[TextIO]:

@@ -22,7 +22,7 @@ Line = tuple[int, str | None]
 
 
 class Refused(ValueError):
-    """A file can't be read as what it is said to be. Says why and what to do."""
+    """A file can't be read as what it is said to be, or not be written. Says why and what to do."""
 
 
 class Reader(Protocol):

@@ -327,6 +327,7 @@ def test_a_plan_that_is_none_fails_the_tests_that_need_it_and_stays(suite, pytes
     result = suite(WAITING, "-k", "test_other")
     result.assert_outcomes(failed=1, deselected=22)
     result.stdout.fnmatch_lines([f"*{PLAN}: format is missing from the file; make the file again*"])
+    result.stdout.no_fnmatch_line("*During handling of*")
     assert (pytester.path / PLAN).read_text() == "{}"
 
 

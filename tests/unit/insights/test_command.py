@@ -208,7 +208,12 @@ def test_a_decision_and_its_cost_need_no_measurements(capsys: pytest.CaptureFixt
             [],
             "Name a FILE with measurements, or - for stdin; a decision needs none with --p95 SECONDS.",
         ),
-        (["nowhere.log"], "No such file or directory: 'nowhere.log'"),
+        (
+            ["nowhere.log"],
+            "asyncpoll plan: nowhere.log can't be read (No such file or directory); name a file with measurements, or -",
+        ),
+        (["/"], "/ can't be read (Is a directory); name a file with measurements"),
+        (["--p95=3", "--async-share=9", "--output=/none/x"], "/none/x can't be written (No such"),
         (["--people", "3"], "without --saved-minutes, --runs-per-day, --working-days, --cost-days"),
         (["--p95", "3"], "--p95 is for a decision, which needs --async-share"),
         ([__file__, "--from", "jsonl"], "There are no measurements in "),
