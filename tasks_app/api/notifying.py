@@ -60,7 +60,7 @@ async def leave_check(
     if asked.target != INBOX and await transaction.run(find_webhook_secret(owner)) is None:
         trouble = NotifyRefused(
             "webhook: there is no secret yet to sign with for the owner of this task; its operator makes one with "
-            "manage.py createwebhooksecret.",
+            "manage.py createwebhooksecret --owner OWNER.",
             "webhook",
         )
     promised = await transaction.run(promise(task_id, asked.target, may_be_new=trouble is None))

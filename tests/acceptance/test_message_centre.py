@@ -25,7 +25,9 @@ def test_a_killed_teller_is_succeeded_by_another(database_url: str, tmp_path: Pa
         "ASYNCPOLL_WEBHOOK_TEST_HOSTS": "localhost",
         "DJANGO_SECRET_KEY": "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ",
     }
-    code, printed = said(["manage.py", "createwebhooksecret", ""], database_url, **environment)
+    code, printed = said(
+        ["manage.py", "createwebhooksecret", "--owner", ""], database_url, **environment
+    )
     assert code == 0, printed
     secret = next(line for line in printed.splitlines() if line.startswith("whsec_"))
     with receiver(authority.context("localhost")) as hooks, ExitStack() as stack:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 def created(*arguments: str) -> str:
     """What the command prints."""
     out, err = StringIO(), StringIO()
-    call_command("createwebhooksecret", *arguments, stdout=out, stderr=err)
+    call_command("createwebhooksecret", "--owner", *arguments, stdout=out, stderr=err)
     assert "signed with" in err.getvalue()
     return out.getvalue()
 

@@ -27,7 +27,10 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""
         parser.add_argument(
-            "owner", type=name, help='whose webhooks; "" for tasks without an owner'
+            "--owner",
+            type=name,
+            required=True,
+            help='whose webhooks; "" for tasks that were enqueued without an owner',
         )
         parser.add_argument(
             "--rotate",
