@@ -55,6 +55,20 @@ def test_files_that_are_named_are_there(page: Path) -> None:
         assert any(there) or is_example or name in OF_OTHERS, name
 
 
+@every_page
+def test_what_examples_import_from_the_readers_project_is_shown(page: Path) -> None:
+    """Or nobody could try them."""
+    text = page.read_text()
+    for module, names in re.findall(
+        r"^from (?:shop|mysite)\.(\w+) import (.+)$", text, re.MULTILINE
+    ):
+        shown = "".join(
+            re.findall(rf"^# \w+/{module}\.py\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+        )
+        for name in names.split(", "):
+            assert re.search(rf"^(?:async )?(?:def|class) {name}\b", shown, re.MULTILINE), name
+
+
 def test_tests_that_are_named_are_there() -> None:
     """Who reads a rule can look at the test that shows it."""
     named = {name for page in PAGES for name in re.findall(r"`(test_\w+)`", page.read_text())}
