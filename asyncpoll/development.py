@@ -144,7 +144,7 @@ async def _keep_alive(name: str, server: _Server, write: Callable[[str], object]
 
 def _children(options: Options) -> list[ChildSpec]:
     manage = [sys.executable, sys.argv[0]]
-    where = ["--host", options.host, "--port", str(options.port)]
+    where = ["--host", options.host, "--port", str(options.port), "--verbosity", "0"]
     web = ChildSpec("web", [*manage, "serve", *where, "--processes", str(options.web)])
     many = ["--processes", str(options.workers), "--grace", str(_WORKER_GRACE_SECONDS)]
     worker = ChildSpec("worker", [*manage, "runworker", *many])
@@ -159,6 +159,8 @@ def _environment(options: Options, url: str) -> dict[str, str]:
         "DJANGO_ALLOWED_HOSTS": hosts,
         "ASYNCPOLL_DATA_DIR": str(options.data_dir),
         "ASYNCPOLL_ANONYMOUS": "1" if _is_private(options) else "0",
+        # The screen stays the last that is printed while all is well.
+        "ASYNCPOLL_LOG_LEVEL": os.environ.get("ASYNCPOLL_LOG_LEVEL", "WARNING"),
         "PYTHONUNBUFFERED": "1",
     }
 

@@ -31,6 +31,7 @@ def serve(host: str, port: int, processes: int, say: Say) -> None:
     """Serve on `host` and `port` until SIGTERM or SIGINT. Raises ConfigurationError if that can't be."""
     refuse_exposure(host)
     _raise_open_files(say)
+    _say_whose(say)
     if processes == 1:
         listener = listen(host, port)
         url = url_of(listener)
@@ -58,6 +59,7 @@ def serve_socket(fd: int, say: Say) -> None:
     """Serve on a listening socket that was inherited, for example from systemd. Raises ConfigurationError."""
     refuse_exposure(host_of(fd))
     _raise_open_files(say)
+    _say_whose(say)
     _run(fd, lambda: say(f"Serving on file descriptor {fd}."))
 
 
@@ -114,6 +116,15 @@ def _application() -> Any:
             f"ASGI_APPLICATION is {path!r}, which can't be imported ({error}); "
             "name the application of your asgi.py, for example 'mysite.asgi.application'."
         ) from error
+
+
+def _say_whose(say: Say) -> None:
+    """A project that has an application of its own may not know that nobody has been told of it."""
+    if not getattr(settings, "ASGI_APPLICATION", None):
+        say(
+            "ASGI_APPLICATION is not set, so asyncpoll's own application serves the project; if your asgi.py does more, "
+            "set it to that, for example to 'mysite.asgi.application'."
+        )
 
 
 def _raise_open_files(say: Say) -> None:

@@ -194,7 +194,7 @@ def test_the_admins_style_sheets_are_served(running: Up) -> None:
 
 
 def test_the_lines_to_paste_submit_a_task_and_wait_for_its_end(running: Up) -> None:
-    """In a shell, as they stand on the screen."""
+    """In a shell, as they stand on the screen, under which nothing is written while all is well."""
     program("curl")
     lines = [line.strip() for line in running.screen().splitlines() if "curl" in line]
     done = subprocess.run(
@@ -208,6 +208,7 @@ def test_the_lines_to_paste_submit_a_task_and_wait_for_its_end(running: Up) -> N
     assert change["outcome"] in ("CHANGED", "TERMINAL")
     assert end["status"] == "SUCCESS"
     assert len(end["result"]["distributions"]) == 3
+    assert "INFO" not in running.screen() and "Serving on" not in running.screen()
 
 
 def test_a_second_up_on_the_same_data_directory_is_refused(running: Up) -> None:

@@ -43,6 +43,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve until SIGTERM or Ctrl-C; exit code 1 and one sentence if it can't start."""
+        self._is_silent = options["verbosity"] == 0
         logs.install()
         logs.ensure_shown()
         try:
@@ -56,8 +57,9 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _say(self, line: str) -> None:
-        self.stdout.write(line)
-        self.stdout.flush()
+        if not self._is_silent:
+            self.stdout.write(line)
+            self.stdout.flush()
 
 
 def _number_between(least: int, most: int) -> Callable[[str], int]:
