@@ -84,10 +84,14 @@ class Turns:
         got = Counter(taken)
         floor = self._floor
         for lane, quota in shares:
-            self._serve(lane, got[lane], floor)
             self._ready.pop(lane, None)
             if got[lane] >= quota:
                 self._ready[lane] = None
+        # A credit is for getting past others. Whoever is alone would keep it, and whoever comes next be no faster.
+        if len(got) == 1 and got.keys() >= self._ready.keys():
+            floor = self._furthest
+        for lane in got:
+            self._serve(lane, got[lane], floor)
         while len(self._tags) > _MOST_TAGS:
             del self._tags[next(iter(self._tags))]
 

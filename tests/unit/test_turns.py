@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tasks_app.claiming.room import Room
 from tasks_app.claiming.turns import Turns
-from tasks_app.store import Lane
+from tasks_app.store import Lane, Share
 
 
 def lane(owner: str, queue: str = "default") -> Lane:
@@ -65,6 +65,18 @@ class TestTurns:
         assert order[:4] == ["new"] * 4
         assert Counter(order[4:]) == {"new": 2, "flood": 2}
 
+    def test_whoever_has_all_places_saves_up_nothing_by_that(self):
+        """A flood that has just begun is as far ahead of whoever comes next as one that has gone on for long."""
+        made = turns("earlier", credit=4)
+        serve(made, 10)
+        made.settle(made.allot(1), [])
+        made.learn([lane("flood")])
+        serve(made, 1)
+        made.learn([lane("new")])
+        order = [owner for _ in range(8) for owner in serve(made, 1)]
+        assert order[:4] == ["new"] * 4
+        assert Counter(order[4:]) == {"new": 2, "flood": 2}
+
     def test_idling_longer_saves_up_no_more(self):
         """A credit is not a debt of the others'."""
         made = turns("flood", "new", credit=2)
@@ -106,8 +118,7 @@ class TestTurns:
         """Owners are named by whoever submits tasks."""
         made = Turns(credit=10)
         for number in range(10_100):
-            made.learn([lane(f"o{number}")])
-            made.settle(made.allot(1), [])
+            made.settle([Share(lane(f"o{number}"), 2)], [lane(f"o{number}")])
         assert len(made._tags) == 10_000
 
     def test_the_next_scan_goes_on_after_the_last_owner_seen(self):
