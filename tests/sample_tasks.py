@@ -9,6 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +247,17 @@ async def block_loop(seconds: float, note: str = "") -> str:
     return "blocked"
 
 
+@task(name="sample.end_process")
+def end_process() -> int | None:
+    """Forks a process and ends it, as multiprocessing's pools do; gives its exit code."""
+    process = get_context("fork").Process(target=time.sleep, args=(600,))
+    process.start()
+    process.terminate()
+    process.join(10)
+    process.kill()
+    return process.exitcode
+
+
 @task(name="sample.backend_pid")
 def backend_pid() -> int:
     """Which database backend Django's ORM uses here."""
@@ -294,6 +306,12 @@ def leave_mark(path: str, seconds: float = 0.0) -> int:
     time.sleep(seconds)
     _add(path, f"ended {current_task().attempt} {os.getpid()}")
     return current_task().attempt
+
+
+@task(name="sample.block_loop_at")
+async def block_loop_at(path: str, seconds: float) -> int:
+    """`leave_mark` where no coroutine should."""
+    return leave_mark.func(path, seconds)
 
 
 @task(name="sample.hang_once", max_attempts=3)

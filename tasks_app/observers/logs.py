@@ -27,6 +27,11 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
             "%(tasks known tasks)s",
         ),
         "worker.stopping": (INFO, "Worker %(id)s stops; running: %(running tasks)s"),
+        "worker.blocked": (
+            WARNING,
+            "Worker %(id)s was to stop and a task blocks its event loop; it ends without that and gives back: "
+            "%(running running tasks)s",
+        ),
         "worker.died": (
             ERROR,
             "Worker process %(pid)s ended with code %(code)s; starting another in %(pause delay)s",

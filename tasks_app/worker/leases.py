@@ -15,7 +15,7 @@ import psycopg
 from tasks_app import conf
 from tasks_app.events import emit
 from tasks_app.loops import pause_after
-from tasks_app.store import Call, WorkerFacts, dsn, heartbeat, stop_worker
+from tasks_app.store import Call, WorkerFacts, dsn, give_back, heartbeat, stop_worker
 from tasks_app.store.refusals import explain
 from tasks_app.store.silence import cut
 from tasks_app.worker.attempt import Attempt
@@ -40,6 +40,7 @@ class Heartbeat:
         self._held = held
         self._heard = heard
         self._stopping = threading.Event()
+        self._gives_back = False
         self._connection: psycopg.Connection | None = None
         self._failures = 0
         self._thread = threading.Thread(target=self._run, name="asyncpoll-heartbeat", daemon=True)
@@ -48,8 +49,10 @@ class Heartbeat:
         """Begin."""
         self._thread.start()
 
-    def stop(self, within: float) -> None:
-        """Record that the worker ended, and close the connection; blocks at most `within` seconds."""
+    def stop(self, within: float, give_back: bool = False) -> None:
+        """Record that the worker ended, and close the connection; blocks at most `within` seconds. `give_back`: let go
+        of all that the worker holds, first."""
+        self._gives_back = give_back
         self._stopping.set()
         self._thread.join(within)
 
@@ -58,6 +61,8 @@ class Heartbeat:
         while not self._stopping.wait(pause):
             pause = self._survive_beat()
         with suppress(Exception):
+            if self._gives_back:
+                self._execute(give_back(self._worker.id, []))
             self._execute(stop_worker(self._worker.id))
         self._disconnect()
 

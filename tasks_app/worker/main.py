@@ -11,10 +11,13 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from tasks_app import catalogue
 from tasks_app.collector import calm_collector
 from tasks_app.store.pool import Pool
+from tasks_app.worker.forks import keep_signals_to_ourselves
+from tasks_app.worker.patience import Patience
 from tasks_app.worker.process import Options, Upkeep, Worker
 from tasks_app.worker.supervisor import ParentWatch
 
@@ -46,11 +49,21 @@ async def _work(
     # A Ctrl-C in the terminal reaches parent and children alike, and the parent passes it on.
     on_interrupt = _ignore if watch.has_parent else worker.stop
     loop.add_signal_handler(signal.SIGINT, on_interrupt)
+    keep_signals_to_ourselves()
+    patience = Patience(loop, options.grace_seconds, partial(_give_up, worker))
+    patience.hear([signal.SIGTERM] if watch.has_parent else [signal.SIGTERM, signal.SIGINT])
+    patience.start()
     await worker.run()
+    patience.end()
     await watch.stop()
     side_threads.shutdown(wait=False, cancel_futures=True)
     if worker.executor.stragglers or _threads_left(_THREADS_SECONDS):
         _leave()
+
+
+def _give_up(worker: Worker) -> None:
+    worker.give_up()
+    _leave()
 
 
 def _ignore() -> None:

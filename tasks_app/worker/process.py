@@ -135,6 +135,11 @@ class Worker:
             unwritten=0 if written else len(self.held.all()),
         )
 
+    def give_up(self) -> None:
+        """Give everything back without the event loop, from another thread, for a process that ends right after it."""
+        emit("worker.blocked", id=self.id, running=self.held.running)
+        self._heartbeat.stop(_GOODBYE_SECONDS, give_back=True)
+
     async def _finish_or_hurry(self) -> None:
         waits = [
             asyncio.create_task(self.held.idle.wait()),

@@ -83,6 +83,33 @@ def test_what_does_not_finish_is_released_and_the_worker_still_exits_with_0(queu
     assert not queue.workers()
 
 
+def test_a_task_that_blocks_the_event_loop_is_released_all_the_same(queue, tmp_path):
+    """Not by the loop, which hears of no signal; and so is what runs beside it."""
+    mark = tmp_path / "mark"
+    with runworker(queue, "--grace", "0.5") as worker:
+        beside = queue.enqueue(sample_tasks.leave_mark, str(mark), 600.0)
+        eventually(lambda: lines(mark))
+        task = queue.enqueue(sample_tasks.block_loop_at, str(mark), 600.0)
+        eventually(lambda: len(lines(mark)) == 2)
+        worker.terminate()
+        assert worker.wait(20) == 0
+    for released in (task, beside):
+        assert queue.state(released) == ("PENDING", 1, 0, None)
+        assert queue.kinds(released)[-1] == "released"
+    assert not queue.workers()
+
+
+def test_a_process_that_a_task_forks_and_ends_is_not_its_worker(queue):
+    """It ends by the signal, and the worker does not hear of that."""
+    with runworker(queue, "--concurrency", "1") as worker:
+        task = queue.enqueue(sample_tasks.end_process)
+        after = queue.enqueue(sample_tasks.add, 1)
+        eventually(lambda: queue.state(after)[0] == "SUCCESS")
+        assert queue.state(task) == ("SUCCESS", 1, 0, -signal.SIGTERM)
+        worker.terminate()
+        assert worker.wait(20) == 0
+
+
 def test_a_thread_that_a_coroutine_left_behind_does_not_keep_the_worker(queue, tmp_path):
     """The coroutine was cancelled and has ended; what it started with to_thread() has not."""
     with runworker(queue, "--grace", "0") as worker:
@@ -154,7 +181,7 @@ def test_a_ctrl_c_in_the_terminal_is_one_signal_and_not_two(queue, tmp_path):
     assert queue.state(task) == ("SUCCESS", 1, 0, 1)
 
 
-def testchildren_whose_parent_was_killed_end_by_themselves(queue):
+def test_children_whose_parent_was_killed_end_by_themselves(queue):
     """Nobody would restart or stop them."""
     with runworker(queue, "--processes", "2") as parent:
         eventually(lambda: len(queue.workers()) == 2)
