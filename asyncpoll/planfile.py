@@ -108,24 +108,37 @@ def read(path: str | Path) -> PlanFile:
 
 
 def write(path: str | Path, content: PlanFile) -> None:
-    """Put `content` at `path`, all of it or, if that fails, nothing. Raises PlanFileError."""
+    """Put `content` at `path`, all of it or, if that fails, nothing. Raises PlanFileError.
+
+    Where `path` is a link, what it leads to is replaced, and a pipe or a terminal is written to.
+    """
     target = Path(path)
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.new")
     try:
-        with draft.open("x", encoding="utf-8") as file:
-            file.write(render(content))
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
+        if target.exists() and not target.is_file() and not target.is_dir():
+            target.write_text(render(content), encoding="utf-8")
+        else:
+            _replace(Path(os.path.realpath(target)), render(content))
     except OSError as error:
-        with contextlib.suppress(OSError):
-            draft.unlink()
         raise PlanFileError(f"The polling file {unwritable(path, error)}.") from None
 
 
 def unwritable(path: str | Path, error: OSError) -> str:
     """Why `path` can't be written, and what to do."""
     return f"{path} can't be written ({error.strerror}); name a file in a directory that exists and may be written to"
+
+
+def _replace(target: Path, text: str) -> None:
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.new")
+    try:
+        with draft.open("x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
 
 
 def render(content: PlanFile) -> str:

@@ -72,8 +72,13 @@ def _unheard(asked: Namespace, found: Measured) -> tuple[str, ...]:
 
 
 def written(asked: Namespace, made: Report) -> str:
-    """The report as it was asked for; nothing where it was written to a file. Raises Refused and PlanFileError."""
+    """The report as it was asked for; nothing where it was written to a file. What a polling file has no place for is said
+    on stderr. Raises Refused and PlanFileError."""
     text = OUTPUTS[asked.output_format](made)
+    if asked.output_format == "polling-file":
+        # It has no place for them.
+        for remark in made.remarks:
+            print(remark, file=sys.stderr)
     if asked.output is None:
         return text
     if asked.output_format == "polling-file":
@@ -100,5 +105,8 @@ def _read_files(asked: Namespace, found: Measured) -> None:
         with opened(name) as stream:
             read_into(found, "stdin" if name == "-" else name, stream, wanted, asked.kind)
     if not found.count:
-        said = "\n".join(found.remarks()) or f"{found.others:,} lines, and none of them is one."
+        said = "\n".join(found.remarks()) or (
+            f"{found.others:,} lines, and none of them is one: a worker's log has lines with ASYNC_TASK_DONE. For other "
+            "files give --from jsonl, a JSON object a line, or --from csv, and name --task-column and --duration-column."
+        )
         raise Refused(f"There are no measurements in {', '.join(asked.files)}. {said}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import isfinite
 from typing import Any, Final
 
@@ -86,6 +87,7 @@ class Columns:
         return milliseconds
 
 
+@cache
 def unit_of(name: str) -> str:
     """The unit that the name of a column ends in; milliseconds where it does not say."""
     return next((unit for suffix, unit in _SUFFIXES.items() if name.endswith(suffix)), "ms")

@@ -23,6 +23,8 @@ OUTPUTS = {
 }
 _RETURN = ("saved_minutes", "runs_per_day", "people", "working_days", "cost_days")
 _LARGEST = Decimal("1e12")
+# Of what can't be nothing; a plan's durations have three decimals.
+_LEAST = Decimal("0.001")
 
 
 class Unclear(ValueError):
@@ -165,8 +167,8 @@ def _number(text: str) -> Decimal:
 
 def _positive(text: str) -> Decimal:
     number = _number(text)
-    if not number:
-        raise ArgumentTypeError(f"{text!r} has to be above 0")
+    if number < _LEAST:
+        raise ArgumentTypeError(f"{text!r} has to be {_LEAST} or more")
     return number
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, Protocol, TextIO
@@ -14,6 +15,8 @@ from tasks_app.insights.measured import Measured
 
 FORMATS: Final = ("log", "jsonl", "csv")
 LONGEST_LINE: Final = 65_536
+# Of a row of CSV.
+_MOST_LINES = 1_000
 _DELIMITERS = ",;\t|"
 _DECODER = json.JSONDecoder()
 
@@ -107,13 +110,30 @@ def _read_csv(source: str, lines: Iterable[Line], columns: Columns, found: Measu
         raise Refused(
             f"{source}: the first line has the column {twice[0]} twice; give one of them another name."
         )
-    delimiter = _delimiter(header or "")
-    for number, text in numbered:
-        cells = None if text is None else _cells(text, delimiter)
+    for (number, text), cells in _rows(numbered, _delimiter(header or "")):
         if cells is not None and len(cells) == len(names):
             _take(source, number, dict(zip(names, cells, strict=True)), columns, found)
         elif cells != []:
             found.refuse(source, number, _no_row(text, f"a row of {len(names)} cells"))
+
+
+def _rows(lines: Iterator[Line], delimiter: str) -> Iterator[tuple[Line, Sequence[str] | None]]:
+    """The cells of each row, or None, and its first line. A quoted cell may go on for lines; one that is never closed costs
+    the line that it begins in, and no other."""
+    ahead: deque[Line] = deque()
+    while (line := ahead.popleft() if ahead else next(lines, None)) is not None:
+        text, taken = line[1] or "", [line]
+        is_open = text.count('"') % 2
+        while is_open and len(taken) < _MOST_LINES and len(text) <= LONGEST_LINE:
+            if (more := ahead.popleft() if ahead else next(lines, None)) is None:
+                break
+            taken.append(more)
+            text += more[1] or ""
+            is_open ^= (more[1] or "").count('"') % 2
+        cells = None if None in (each[1] for each in taken) else _cells(text, delimiter)
+        if cells is None:
+            ahead.extendleft(reversed(taken[1:]))
+        yield line, cells
 
 
 def _take(

@@ -6,6 +6,8 @@ import re
 from argparse import ArgumentTypeError
 
 SECONDS_PER_DAY = 86_400
+# A thousand years, which a database's calendar can go back and ahead.
+_MOST_DAYS = 365_000
 _SECONDS = {"": SECONDS_PER_DAY, "d": SECONDS_PER_DAY, "h": 3_600, "m": 60, "s": 1}
 
 
@@ -16,4 +18,7 @@ def seconds(text: str) -> float:
         raise ArgumentTypeError(
             f"{text!r} is no span of time; write days, or for example 36h, 90m or 30d"
         )
-    return float(found[1]) * _SECONDS[found[2]]
+    span = float(found[1]) * _SECONDS[found[2]]
+    if span > _MOST_DAYS * SECONDS_PER_DAY:
+        raise ArgumentTypeError(f"{text!r} is more than {_MOST_DAYS:,} days; write a shorter span")
+    return span

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -67,6 +68,20 @@ def test_a_new_file_takes_the_place_of_an_old_one(tmp_path: Path):
     assert read(tmp_path / "plan.json").plans == (RARE,)
     (tmp_path / "other").touch()
     assert (tmp_path / "plan.json").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_what_a_link_leads_to_is_replaced_and_the_link_stays(tmp_path: Path):
+    """A pipe is written to: nobody's /dev/stdout becomes a file."""
+    (tmp_path / "link").symlink_to(tmp_path / "plan.json")
+    write(tmp_path / "link", FILE)
+    assert (tmp_path / "link").is_symlink()
+    assert read(tmp_path / "plan.json") == FILE
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write(tmp_path / "pipe", FILE)
+    assert parse(os.read(reader, 65_536).decode()) == FILE
+    os.close(reader)
+    assert (tmp_path / "pipe").is_fifo()
 
 
 @pytest.mark.parametrize(

@@ -107,10 +107,11 @@ def test_a_log_becomes_json(file: str, capsys: pytest.CaptureFixture[str]):
 def test_a_log_becomes_a_polling_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    """Also when it comes from a pipe."""
-    monkeypatch.setattr(sys, "stdin", piped(log().encode()))
+    """Also when it comes from a pipe; what the file has no place for is said beside it."""
+    other = Done("demo.report", UUID(int=7), "default", 1, "FAILED", 1.0, 0.0).line("now")
+    monkeypatch.setattr(sys, "stdin", piped((log() + other).encode()))
     assert run("-", "--format", "polling-file", "--output", str(tmp_path / "plan.json")) == 0
-    assert capsys.readouterr().out == ""
+    assert tuple(capsys.readouterr()) == ("", "Not used, 1 of another outcome.\n")
     found = planfile.read(tmp_path / "plan.json").for_task("demo.report")
     assert found is not None
     assert (found.timeout_seconds, found.hold_seconds) == (20.0, 11.0)
@@ -217,6 +218,10 @@ def test_a_decision_and_its_cost_need_no_measurements(capsys: pytest.CaptureFixt
         (["--people", "3"], "without --saved-minutes, --runs-per-day, --working-days, --cost-days"),
         (["--p95", "3"], "--p95 is for a decision, which needs --async-share"),
         ([__file__, "--from", "jsonl"], "There are no measurements in "),
+        (
+            [planfile.__file__],
+            "For other files give --from jsonl, a JSON object a line, or --from csv",
+        ),
         ([__file__, "--from", "csv"], "name those that hold the task type"),
     ],
 )

@@ -93,6 +93,16 @@ def test_csv_without_the_columns_is_refused():
         read("a,b\n1,2\n", kind="csv")
 
 
+def test_a_quoted_cell_goes_on_for_lines_and_one_that_is_never_closed_costs_its_own():
+    """As messages in exports do."""
+    rows = ['a,"two', 'lines, ""quoted"" ones",1', 'b,"never closed,2', *["c,fine,3"] * 3, ""]
+    found = read("task,message,duration_ms\n" + "\n".join(rows))
+    assert exact(found) == {"a": [1.0], "c": [3.0] * 3}
+    assert found.named == ["file line 4: it is not a row of 3 cells"]
+    long = read("task,message,duration_ms\n" + 'a,"\n' + "b,x,1\n" * 5_000)
+    assert (long.bad, exact(long)["b"]) == (1, [1.0] * 5_000)
+
+
 def test_csv_that_has_a_column_twice_is_refused():
     """Which of the two is meant is not guessed; one that nobody asked for may be there as often as it likes."""
     with pytest.raises(Refused, match="the column task twice"):
