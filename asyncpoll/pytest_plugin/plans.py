@@ -34,11 +34,22 @@ def of(config: pytest.Config, task: str) -> TaskPlan:
     try:
         plan = _file(config).for_task(task) or TaskPlan(task=task, samples=0)
     except PlanFileError as error:
-        broken = str(error)
+        broken = f"{error} Or delete it: then this run is the first."
     if broken:
         # Not above, where pytest would show the error and then what it has led to, in the same words.
         pytest.fail(broken, pytrace=False)
     return replace(plan, timeout_seconds=plan.ci_timeout_seconds or plan.timeout_seconds)
+
+
+def is_usable(config: pytest.Config) -> bool:
+    """False if there is a file and it can't be read: no other try of a test changes that."""
+    from asyncpoll.planfile import PlanFileError
+
+    try:
+        _file(config)
+    except PlanFileError:
+        return False
+    return True
 
 
 def update(config: pytest.Config, durations_ms: Mapping[str, Sequence[float]]) -> list[str]:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
+from asyncpoll.pytest_plugin import plans
+
 
 def marked(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """Those of `items` that wait for a task that runs elsewhere."""
@@ -17,7 +19,10 @@ def allow(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
     if not _is_there(config) or _is_chosen(config):
         return
     delay = delay_seconds(config)
-    for item in marked(items):
+    waiting = marked(items)
+    if waiting and not plans.is_usable(config):
+        return
+    for item in waiting:
         if not item.get_closest_marker("flaky"):
             item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=delay))
 
