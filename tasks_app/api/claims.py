@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from asyncpoll.contract import ClaimOutcome, Outcome
 from tasks_app import conf
 from tasks_app.api.bodies import read_json
 from tasks_app.api.guard import api_view
-from tasks_app.api.identity import Identity, caller
+from tasks_app.api.identity import Identity, caller, confirm
 from tasks_app.api.leases import claim_key, lease_token
 from tasks_app.api.numbers import WholeNumber
 from tasks_app.api.responses import answer
@@ -22,6 +23,7 @@ from tasks_app.hold.claiming import ClaimAnswer, ClaimAsked, claim
 from tasks_app.hold.window import backoff_ms
 from tasks_app.limits import MAX_NAME_LENGTH
 from tasks_app.store import Leased
+from tasks_app.tokens import CLAIM
 
 MOST_TASKS = 100
 _BACKOFFS = {
@@ -54,6 +56,7 @@ async def claim_tasks(request: HttpRequest, queue: str, identity: Identity) -> H
         asked_seconds=conf.current().MAX_HOLD_SECONDS if hold is None else hold,
         owner=identity.owner,
         caller=caller(request, identity),
+        confirm=partial(confirm, identity, f"{CLAIM}{queue}"),
     )
     return answer(_claim_answer(body.claim_id, asked, await claim(asked)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from uuid import UUID
@@ -28,14 +29,18 @@ from tasks_app.wakeup.topic import Wake
 
 @dataclass(frozen=True, slots=True)
 class ClaimAsked:
-    """What an executor asks for: up to `limit` tasks of `queue`, under the id `claim`. `caller` is who is limited."""
+    """What an executor asks for: up to `limit` tasks of `queue`, under the id `claim`.
+
+    `caller` is who is limited; `confirm` raises when it may not claim any more.
+    """
 
     claim: UUID
     queue: str
     limit: int
     asked_seconds: float
     owner: str | None
-    caller: str = ""
+    caller: str
+    confirm: Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,16 @@ async def _look_until_found(
         why = await claimant.woken(until - time.monotonic()) if granted_seconds else Wake.TIMEOUT
         if why is not Wake.OFFER:
             return taken, why
+        await _confirm(service, asked)
+
+
+async def _confirm(service: WakeupService, asked: ClaimAsked) -> None:
+    """Before a look that was waited for: tasks that are taken for nobody would lie there until their leases end."""
+    try:
+        await asked.confirm()
+    except Exception:
+        service.hub.offers.offer(asked.queue)
+        raise
 
 
 async def _take(pool: Pool, asked: ClaimAsked) -> Taken:

@@ -514,9 +514,13 @@ class TestRefused:
         assert ids(await executor.claim("c1")) == [task]
 
 
+# By owner: what it had.
+_FORMER: dict[str, str] = {}
+
+
 def _with_scopes(request):
     owner, _, scopes = request.headers["Authorization"].partition(" ")
-    return Identity(owner, frozenset(scopes.split()))
+    return Identity(owner, frozenset(scopes.split()) - {_FORMER.get(owner)})
 
 
 class TestScopes:
@@ -543,6 +547,31 @@ class TestScopes:
             assert f"claim:{QUEUE}" in response.json()["detail"]
         response = await self.ask(executor, f"bob claim:{QUEUE}")
         assert len(response.json()["tasks"]) == 1
+
+    async def test_a_held_claim_whose_scope_was_taken_away_takes_nothing(
+        self, executor, service, monkeypatch
+    ):
+        """403, and the next in line gets the task, without a sweep: none is taken for nobody."""
+        monkeypatch.setattr("tasks_app.api.identity._FRESH_SECONDS", 0.0)
+        monkeypatch.setattr(service.hub.offers, "offer_all", lambda: None)
+        scope = f"claim:{QUEUE}"
+        waits = []
+        for owner in ("bob", "eve"):
+            waits.append(
+                asyncio.ensure_future(
+                    executor.post(
+                        f"/queues/{QUEUE}/claim",
+                        {"claim_id": "c1"},
+                        headers={"Authorization": f"{owner} {scope}"},
+                    )
+                )
+            )
+            await aeventually(lambda: _idle(service) == len(waits))
+        monkeypatch.setitem(_FORMER, "bob", scope)
+        [task] = await many(1)
+        bobs, eves = await asyncio.gather(*waits)
+        assert (bobs.status_code, ids(eves.json())) == (403, [task])
+        assert eves.json()["tasks"][0]["attempt"] == 1
 
     async def test_somebody_elses_claim_of_the_same_name_is_another_claim(self, executor):
         """Its tokens are not given out to whoever guesses a claim_id."""
