@@ -47,12 +47,14 @@ async def test_everything_but_listen_works_through_a_transaction_pooler(database
     [
         ["manage.py", "serve", "--port", "0"],
         ["manage.py", "runworker"],
+        ["manage.py", "runbridge"],
         ["-m", "uvicorn", "asyncpoll.asgi:application", "--port", "0"],
     ],
 )
 def test_a_listener_behind_it_is_refused_at_start_with_the_remedy(pooled_url, command):
     """Although nobody else uses it: when idle, a notification to oneself would even arrive."""
-    code, output = said(command, pooled_url)
+    layer = {"CHANNEL_REDIS_URL": "redis://127.0.0.1:1"} if "runbridge" in command else {}
+    code, output = said(command, pooled_url, **layer)
     assert code != 0
     assert REMEDY in output
     assert "Traceback" not in output

@@ -64,11 +64,29 @@ def test_what_is_written_to_a_raw_connection_has_them_too():
     is_safe({name.lower(): value for name, value in (line.split(": ", 1) for line in lines)})
 
 
-@pytest.mark.parametrize("path", ["/admin/login/", "/admin/", "/", "/nope", "/static/nope.css"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/admin/login/", "/admin/", "/", "/nope", "/static/nope.css", "/static/admin/css/base.css", "/static/tasks_app/asyncpoll.js",
+        "/favicon.ico", "/demo",
+    ],
+)  # fmt: skip
 def test_every_page_of_the_admin_has_security_headers(path):
     """Also redirects, pages that are not there, and hosts that are refused."""
     is_safe(Client().get(path).headers)
     is_safe(Client().get(path, headers={"host": "evil.example.org"}).headers)
+
+
+def test_a_page_that_fails_has_them_too(monkeypatch):
+    """500, by Django itself."""
+
+    def broken(*_):
+        raise ValueError("broken")
+
+    monkeypatch.setattr("django.contrib.admin.sites.AdminSite.each_context", broken)
+    answer = Client(raise_request_exception=False).get("/admin/login/")
+    assert answer.status_code == 500
+    is_safe(answer.headers)
 
 
 @pytest.fixture
