@@ -27,6 +27,7 @@ from tasks_app.queues import outside
 from tasks_app.stepbook import StepBook, known
 from tasks_app.store import Change, Claimed, Milestone, Snapshot
 from tasks_app.store.driver import run
+from tasks_app.store.results import adopted
 from tasks_app.worker.calls import acall, call
 from tasks_app.worker.milestones import join, progress_milestone, step_milestone
 from tasks_app.worker.outcome import Ending, conclude
@@ -80,15 +81,22 @@ def _run_next(queues: Sequence[str] | None) -> UUID | None:
     run(store.promote(_MOST_ATTEMPTS))
     turns = Turns(credit=0)
     turns.learn(run(store.lanes(queues, outside())))
-    claimed = run(store.claim(worker, turns.allot(1), _LEASE_SECONDS))
-    if not claimed:
+    batch = run(store.claim(worker, turns.allot(1), _LEASE_SECONDS))
+    if not batch:
         return None
-    runnable = _find(claimed[0])
-    change = _attempt(claimed[0], runnable)
+    claimed = _told(batch[0])
+    runnable = _find(claimed)
+    change = _attempt(claimed, runnable)
     committed = run(store.commit(worker, [change]))
     if runnable.ended is not None and committed and committed[0].status.is_terminal:
         runnable.ended(change, committed[0], "")
-    return claimed[0].id
+    return claimed.id
+
+
+def _told(claimed: Claimed) -> Claimed:
+    if not claimed.backend:
+        return claimed
+    return claimed._replace(adopted=run(adopted([claimed.id])).get(claimed.id))
 
 
 def _find(claimed: Claimed) -> Runnable:

@@ -9,6 +9,7 @@ from tasks_app import conf
 from tasks_app.claiming.room import Room
 from tasks_app.claiming.turns import Turns
 from tasks_app.store import Call, Claimed, Lane, claim, lock_claims, running
+from tasks_app.store.results import adopted
 
 T = TypeVar("T")
 
@@ -33,7 +34,16 @@ async def take(
         return None
     batch = await runner.run(claim(worker, shares, lease_seconds))
     turns.settle(shares, (Lane(task.queue, task.owner) for task in batch))
-    return batch
+    return await _told(runner, batch)
+
+
+async def _told(runner: Runner, batch: list[Claimed]) -> list[Claimed]:
+    """With what tasks of Django's Tasks framework are told of their attempts, which most batches need not wait for."""
+    ids = [task.id for task in batch if task.backend]
+    if not ids:
+        return batch
+    facts = await runner.run(adopted(ids))
+    return [task._replace(adopted=facts.get(task.id)) if task.backend else task for task in batch]
 
 
 async def _room(runner: Runner) -> Room | None:

@@ -64,7 +64,7 @@ def claim(worker: UUID, shares: Sequence[Share], lease_seconds: float) -> Call[l
             ),
             "lease": lease_seconds,
         },
-        lambda rows: [Claimed._make(row[:-1]) for row in rows],
+        lambda rows: [Claimed(*row[:-1]) for row in rows],
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from asyncpoll.contract import Status
 from tasks_app.limits import HEAD_START_SECONDS
 from tasks_app.store.call import Call, json_text
 from tasks_app.store.rows import Change, Committed, committed
@@ -17,6 +18,11 @@ def commit(
     """Make `changes` (at most one per task) visible. A task missing from the answer was fenced off, or somebody else has
     its row locked: `holds` tells. `reoffer`: wake the workers of its queue when a task no longer runs; `anywhere`: those
     of every queue, when it is somebody's."""
+    earlier = [event for change in changes for event in _earlier(change)]
+    steps = [step for change in changes for step in _steps(change)]
+    makes_room = reoffer or anywhere or any(c.status is Status.PENDING for c in changes)
+    # Each part costs its making ready, also where it finds nothing to do: together a tenth of the commit of one change.
+    parts: dict[str, object] = {"earlier": earlier, "steps": steps, "room": makes_room}
     return Call(
         "commit",
         {
@@ -25,10 +31,11 @@ def commit(
             "reoffer": reoffer,
             "anywhere": anywhere,
             "changes": json_text([_facts(change) for change in changes]),
-            "earlier": json_text([event for change in changes for event in _earlier(change)]),
-            "steps": json_text([step for change in changes for step in _steps(change)]),
+            "earlier": json_text(earlier),
+            "steps": json_text(steps),
         },
         committed,
+        without=tuple(part for part, has_work in parts.items() if not has_work),
     )
 
 

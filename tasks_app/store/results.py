@@ -56,6 +56,11 @@ def enqueue_recalled(new: NewTask) -> Call[Recalled]:
     return replace(enqueue([new]), shape=lambda rows: _enqueued(new, rows[0][1]))  # type: ignore[return-value,arg-type]
 
 
+def adopted(task_ids: Sequence[UUID]) -> Call[dict[UUID, str]]:
+    """Of tasks of the framework that were just claimed, what `Claimed.adopted` tells of each."""
+    return Call("adopted", {"ids": list(task_ids)}, lambda rows: {row[0]: row[1] for row in rows})
+
+
 def recall_claimed(claimed: Claimed) -> Recalled:
     """A task of the framework that was just claimed, without asking the database."""
     assert claimed.adopted is not None

@@ -45,7 +45,8 @@ class NewTask:
 class Claimed(NamedTuple):
     """An attempt that this worker may now run. `args` and `kwargs` are JSON text, `attempt` is its fence.
 
-    `adopted` is JSON text too: what `store.results` makes of a task of Django's Tasks framework; None for the others.
+    `backend` is the alias in TASKS that a task of Django's Tasks framework was enqueued through, "" for the others, and
+    `adopted` JSON text: what `store.results` tells of those.
     """
 
     id: UUID
@@ -62,6 +63,7 @@ class Claimed(NamedTuple):
     cancel_requested: bool
     trace_context: str | None
     queue_wait_seconds: float
+    backend: str = ""
     adopted: str | None = None
 
 

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tasks_app.store import call
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,3 +49,21 @@ def test_every_file_is_the_statement_of_one_verb() -> None:
     for path in (ROOT / "tasks_app" / "store").glob("*.py"):
         made.update(re.findall(r"\bCall\(\s*\"(\w+)\"", path.read_text()))
     assert made == Counter(file.stem for file in FILES)
+
+
+def test_a_part_that_has_nothing_to_do_is_left_out_of_its_statement() -> None:
+    """With its parameters; what stands around it stays."""
+    whole, plain = call.text("commit"), call.text("commit", ("steps",))
+
+    assert "tasks_app_steprecord" in whole and "%(steps)s" in whole
+    assert "tasks_app_steprecord" not in plain and "%(steps)s" not in plain
+    assert set(plain.splitlines()) < set(whole.splitlines())
+    assert "tasks_app_taskevent" in plain
+
+
+def test_a_part_that_is_not_there_is_refused() -> None:
+    """A misspelt name would leave the part in for ever."""
+    with pytest.raises(
+        ValueError, match=r"commit\.sql has no part 'stepps'; one stands between '--\{ stepps'"
+    ):
+        call.text("commit", ("stepps",))

@@ -18,7 +18,8 @@ claimed AS (
         lease_expires_at = now.at + make_interval(secs => least(%(lease)s, t.timeout_seconds))
     FROM now
     WHERE t.id = ANY(ARRAY(SELECT id FROM picked))
-    RETURNING t.*
+    RETURNING t.id, t.name, t.queue, t.owner, t.args, t.kwargs, t.attempt, t.failures, t.max_attempts, t.timeout_seconds,
+        t.version, t.cancel_requested, t.trace_context, t.backend, t.worker, t.order_key, t.run_at, t.created_at, t.started_at
 ),
 history AS (
     INSERT INTO tasks_app_taskevent (task_id, version, kind, at, attempt, worker, message)
@@ -37,14 +38,6 @@ SELECT
     id, name, queue, owner, args::text, kwargs::text, attempt, failures, max_attempts, timeout_seconds, version,
     cancel_requested, trace_context::text,
     extract(epoch FROM started_at - greatest(run_at, created_at))::float8 AS queue_wait_seconds,
-    CASE WHEN backend <> '' THEN (
-        SELECT json_build_object(
-            'backend', backend, 'priority', priority, 'created_at', claimed.created_at, 'run_at', run_at,
-            'first_started_at', coalesce(min(e.at), started_at), 'started_at', started_at,
-            'workers', array_append(array_agg(e.worker ORDER BY e.version), claimed.worker),
-            'error_type', error_type, 'error_message', error_message, 'error_class', error_class,
-            'traceback', traceback
-        ) FROM tasks_app_taskevent e WHERE e.task_id = claimed.id AND e.kind = 'started'
-    )::text END,
+    backend,
     (SELECT count(*) FROM notified)
 FROM claimed ORDER BY order_key, id

@@ -45,17 +45,20 @@ history AS (
     SELECT id, version, CASE status WHEN 'CANCELLED' THEN 'cancelled' ELSE kind END, at, attempt, progress,
         coalesce(message, ''), data::jsonb
     FROM changed
+    --{ earlier
     UNION ALL
     -- Of a change with several milestones, all but the last.
     SELECT id, version - bump + e.ordinal, e.kind, at, attempt, e.progress, coalesce(e.message, ''), e.data::jsonb
     FROM changed JOIN json_to_recordset(%(earlier)s::json) AS e(
         id uuid, ordinal int, kind text, progress float8, message text, data text
     ) USING (id)
+    --}
     -- A row of another history at this version, restored or written by hand, must not stop everybody's work.
     ON CONFLICT (task_id, version) DO UPDATE SET
         kind = excluded.kind, at = excluded.at, attempt = excluded.attempt, progress = excluded.progress,
         message = excluded.message, data = excluded.data
 ),
+--{ steps
 -- A commit whose acknowledgement was lost is tried again: what it recorded then is there already.
 recorded AS (
     INSERT INTO tasks_app_steprecord (task_id, name, attempt, result, at)
@@ -63,12 +66,14 @@ recorded AS (
     FROM changed JOIN json_to_recordset(%(steps)s::json) AS s(id uuid, name text, result text) USING (id)
     ON CONFLICT DO NOTHING
 ),
+--}
 told AS MATERIALIZED (
     SELECT pg_notify('asyncpoll_changed', string_agg(hint, ',')) FROM (
         SELECT replace(id::text, '-', '') || ':' || version AS hint, row_number() OVER () / 150 AS chunk FROM changed
     ) AS hints GROUP BY chunk
-),
-offered AS MATERIALIZED (
+)
+--{ room
+, offered AS MATERIALIZED (
     SELECT pg_notify('asyncpoll_work', 'queue:' || queue) FROM (
         -- Where limits hold tasks back, one that no longer runs has made room for another.
         SELECT DISTINCT queue FROM changed WHERE ready OR (%(reoffer)s AND status <> 'RUNNING')
@@ -78,4 +83,9 @@ offered AS MATERIALIZED (
     SELECT pg_notify('asyncpoll_work', 'room:')
     WHERE %(anywhere)s AND EXISTS (SELECT FROM changed WHERE owner <> '' AND status <> 'RUNNING')
 )
-SELECT id, status, version, (SELECT count(*) FROM told) + (SELECT count(*) FROM offered) FROM changed
+--}
+SELECT id, status, version, (SELECT count(*) FROM told)
+    --{ room
+    + (SELECT count(*) FROM offered)
+    --}
+FROM changed
