@@ -7,6 +7,7 @@ from tasks_app.events import emit
 from tasks_app.observers.exposition import exposition
 from tasks_app.observers.states import (
     LinkUse,
+    LoopUse,
     PoolUse,
     ProcessesUse,
     QueueUse,
@@ -26,7 +27,8 @@ FINISHED = {
     "queue_wait_ms": -3.0,
 }
 EVERY_STATE = (
-    ServingUse({"status": 2}, inside=3, most_held=10, draining=False, lag_seconds=0.5, tasks=7),
+    ServingUse({"status": 2}, inside=3, most_held=10, draining=False),
+    LoopUse(lag_seconds=0.5, tasks=7),
     LinkUse(LinkState("leader", trusted=True, layer=False)),
     PoolUse({"pool_max": 4, "pool_size": 3, "pool_available": 1, "requests_wait_ms": 1500}),
     QueueUse([QueueDepth("red", 7, 1.5)]),

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import promql_parser
-from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
+
+from tests.scraping import listed_name
 
 # What Prometheus itself adds to each series that it scrapes.
 SCRAPED = frozenset({"job", "instance"})
@@ -60,11 +61,6 @@ def series_of(text: str) -> dict[str, Series]:
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
-
-
-def listed_name(family: Metric) -> str:
-    """As people write it."""
-    return f"{family.name}_total" if family.type == "counter" else family.name
 
 
 def asked(expression: str) -> list[Asked]:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
+
+
+def listed_name(family: Metric) -> str:
+    """As people write it."""
+    return f"{family.name}_total" if family.type == "counter" else family.name
 
 
 class Scrape:
@@ -10,6 +16,8 @@ class Scrape:
 
     def __init__(self, text: str) -> None:
         families = list(text_string_to_metric_families(text))
+        self.families = {listed_name(family) for family in families}
+        """All that the scrape describes, also those that nothing was counted of yet."""
         self.samples = [sample for family in families for sample in family.samples]
 
     def value(self, name: str, **labels: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -146,8 +147,11 @@ async def _try_commit(pool: Pool, lease: Lease, change: Change) -> list[Committe
         anywhere=settings.MAX_RUNNING_PER_OWNER > 0,
     )
     for tries in range(1, _COMMIT_TRIES + 1):
+        started = time.monotonic()
         committed = await pool.run(call)
         if committed:
+            duration_ms = (time.monotonic() - started) * 1000
+            emit("task.committed", size=len(committed), duration_ms=duration_ms)
             return committed
         held = await pool.run(holds(lease.claim, [change]))
         if not held:

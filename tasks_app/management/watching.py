@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 
 from tasks_app.observers import metrics
 from tasks_app.observers.exposition import State, serve_metrics
-from tasks_app.observers.states import LinkUse, PoolUse, WorkerUse
+from tasks_app.observers.states import LinkUse, LoopUse, PoolUse, WorkerUse
 from tasks_app.wakeup.service import WakeupService
 from tasks_app.worker.process import Worker
 
@@ -30,7 +30,16 @@ def metrics_options(port: int | None, number: int) -> Sequence[str]:
 
 def watch_worker(port: int | None, worker: Worker) -> None:
     """Count what this worker does, if a port is given."""
-    _watch(port, lambda: (_worker_use(worker), PoolUse(worker.pool_stats)))
+    _watch(port, lambda: worker_states(worker))
+
+
+def worker_states(worker: Worker) -> Sequence[State]:
+    """What a worker is doing now. From any thread."""
+    return (
+        WorkerUse(running=worker.held.running, concurrency=worker.held.concurrency),
+        LoopUse(lag_seconds=worker.late_seconds, tasks=worker.loop_tasks),
+        PoolUse(worker.pool_stats),
+    )
 
 
 def watch_bridge(port: int | None, service: WakeupService) -> None:
@@ -42,10 +51,6 @@ def _watch(port: int | None, states: Callable[[], Sequence[State]]) -> None:
     if port is not None:
         metrics.install()
         serve_metrics(port, states)
-
-
-def _worker_use(worker: Worker) -> WorkerUse:
-    return WorkerUse(running=worker.held.running, concurrency=worker.held.concurrency)
 
 
 def _port(text: str) -> int:

@@ -157,6 +157,11 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
             WARNING,
             "The event loop is %(lag_seconds).1f s late: polls are answered at once and asked to come back later",
         ),
+        "worker.lags": (
+            WARNING,
+            "The event loop is %(lag_seconds).1f s late: async tasks that do not yield hold up all others",
+        ),
+        "worker.caught_up": (INFO, "The event loop keeps up again: %(lag_seconds).1f s late"),
         "server.caught_up": (INFO, "The event loop keeps up again: %(lag_seconds).1f s late"),
         "tokens.untouched": (
             WARNING,

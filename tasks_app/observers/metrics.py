@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from asyncpoll.contract import Status
 from tasks_app.events import subscribe_once
+from tasks_app.observers.labels import TaskLabels, failure_label
 from tasks_app.observers.waits import Waits
 
 REGISTRY: Final = CollectorRegistry()
@@ -61,6 +63,10 @@ _OWED = _histogram("delivery_owed_seconds", "From due to the attempt that was ta
 _CLAIMS = _BATCHES.labels("claim")
 _COMMITS = _BATCHES.labels("commit")
 _READS = _BATCHES.labels("read")
+for _status in (Status.PENDING, Status.FAILED, Status.CANCELLED):
+    # At 0 from the start: of a series that begins with its first event, rate() does not see that one.
+    _RESCUED.labels(_status)
+_tasks = TaskLabels()
 
 
 def _claimed(facts: dict[str, Any]) -> None:
@@ -75,10 +81,11 @@ def _committed(facts: dict[str, Any]) -> None:
 
 
 def _finished(facts: dict[str, Any]) -> None:
+    task = _tasks.label(facts["name"])
     # None is given back without counting as a failure.
-    _FINISHED.labels(facts["name"], facts["status"] or "RELEASED").inc()
-    if facts["status"] == "PENDING" and facts["error_type"]:
-        _RETRIED.labels(facts["name"]).inc()
+    _FINISHED.labels(task, facts["status"] or "RELEASED").inc()
+    if facts["status"] == Status.PENDING and facts["error_type"]:
+        _RETRIED.labels(task).inc()
     _RAN_FOR.observe(facts["duration_ms"] / 1000)
     _WAITED.observe(max(0.0, facts["queue_wait_ms"] / 1000))
 
@@ -90,7 +97,7 @@ def _sent(facts: dict[str, Any]) -> None:
 
 
 def _unsent(facts: dict[str, Any]) -> None:
-    _UNDELIVERED.labels(facts["error"]).inc()
+    _UNDELIVERED.labels(failure_label(facts["error"])).inc()
     _DELIVERY_TOOK.observe(facts["duration_ms"] / 1000)
 
 

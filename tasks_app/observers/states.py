@@ -72,15 +72,24 @@ class ServingUse:
     inside: int
     most_held: int
     draining: bool
-    lag_seconds: float
-    tasks: int
 
     def collect(self) -> Iterator[Metric]:
-        """Held and limits, draining, and how late the event loop is."""
+        """Held and limits, and draining."""
         yield _by("held", "Requests held now", "route", self.held)
         yield _one("inside", "Waits in this process, held or about to be answered", self.inside)
         yield _one("held_limit", "Requests held at once before holds are shed", self.most_held)
         yield _one("draining", "1 while this process goes away", self.draining)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopUse:
+    """How a process's event loop keeps up, and how many asyncio tasks it has."""
+
+    lag_seconds: float
+    tasks: int
+
+    def collect(self) -> Iterator[Metric]:
+        """Both."""
         yield _one("event_loop_lag_seconds", "How late the event loop was lately", self.lag_seconds)
         yield _one("event_loop_tasks", "asyncio tasks in this process", self.tasks)
 

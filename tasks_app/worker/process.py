@@ -25,6 +25,7 @@ from tasks_app.worker.executor import Executor
 from tasks_app.worker.hearing import WorkEar
 from tasks_app.worker.held import Held
 from tasks_app.worker.leases import Heartbeat
+from tasks_app.worker.pulse import WorkerPulse
 
 # How long stopping waits for the database where it is slow or away; what was not written then is rescued by others.
 _CLAIM_SECONDS = 4.0
@@ -76,7 +77,18 @@ class Worker:
         )
         ear = WorkEar(self.claimer, self.executor)
         self._listener = Listener("worker listener", [WORK_CHANNEL], ear)
+        self._pulse = WorkerPulse()
         self._heartbeat = Heartbeat(self._facts(), self.held, self._heard_of_leases)
+
+    @property
+    def late_seconds(self) -> float:
+        """How late its event loop has been lately."""
+        return self._pulse.late_seconds
+
+    @property
+    def loop_tasks(self) -> int:
+        """How many asyncio tasks its event loop has. From any thread."""
+        return len(asyncio.all_tasks(self._loop))
 
     @property
     def pool_stats(self) -> Mapping[str, int]:
@@ -96,6 +108,7 @@ class Worker:
         """
         await check_listen_connection("worker listener")
         await self._pool.open()
+        self._pulse.start()
         self._heartbeat.start()
         self._listener.start()
         self.committer.start()
@@ -122,6 +135,7 @@ class Worker:
         await self._finish_or_hurry()
         await self.executor.release()
         written = await self.committer.drain(within=_COMMIT_SECONDS)
+        await self._pulse.stop()
         await self._upkeep.stop()
         await self._listener.stop()
         await self.committer.stop()

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -16,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.acceptance.processes import ask, said, server, started, worker
+from tests.acceptance.processes import ROOT, ask, said, server, started, worker
 from tests.acceptance.test_whole_path import followed, submitted
 from tests.databases import created
 from tests.fleet.proxy import Proxy
@@ -113,6 +114,10 @@ async def test_a_web_process_and_a_worker_tell_what_they_do(database_url):
     assert work.value("attempt_seconds_count") == work.value("queue_wait_seconds_count") == TASKS
     assert work.value("worker_concurrency") == 20
     assert work.value("worker_running") == 0
+    assert work.has("event_loop_lag_seconds")
+    page = (ROOT / "docs" / "metrics.md").read_text()
+    listed = set(re.findall(r"^\| `(asyncpoll_\w+)`", page, re.MULTILINE))
+    assert web.families | work.families == listed
 
 
 async def _is(port: int, name: str, value: float) -> bool:

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from tasks_app.hold.admission import Account, Admission, Verdict
-from tasks_app.hold.pulse import Lateness, Pulse
+from tasks_app.hold.pulse import Pulse
+from tasks_app.lateness import Lateness
+from tasks_app.worker.pulse import WorkerPulse
 from tests.support import aeventually
 
 
@@ -150,3 +152,14 @@ async def test_the_pulse_of_a_process_can_start_again_on_another_loop() -> None:
     await stop_pulse()
     start_pulse()
     await stop_pulse()
+
+
+async def test_a_worker_that_stays_late_says_so(emitted: Any) -> None:
+    """And when it has caught up."""
+    now = 100.0
+    pulse = WorkerPulse(lambda: now)
+    for late in [1.5] * 6 + [0.0] * 20:
+        now += 0.25 + late
+        await pulse.step()
+    assert len(emitted.of("worker.lags")) == len(emitted.of("worker.caught_up")) == 1
+    assert emitted.of("worker.lags")[0]["lag_seconds"] > 1
