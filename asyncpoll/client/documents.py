@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from asyncpoll.client.exchange import Reply
+from asyncpoll.client.redaction import brief
 
 # Longer than any hold, pause or progress: 30,000 years in milliseconds.
 _LARGEST: Final = 1e15
@@ -21,7 +22,7 @@ def document_in(reply: Reply) -> Mapping[str, Any]:
     try:
         document = json.loads(reply.body) if reply.body else {}
     except (ValueError, RecursionError) as error:
-        kind = reply.headers.get("content-type", "no content type")
+        kind = brief(reply.headers.get("content-type", "no content type"), 80)
         raise Unreadable(f"it is no JSON but {kind}") from error
     if not isinstance(document, dict):
         raise Unreadable(f"it is a JSON {type(document).__name__} and not an object")

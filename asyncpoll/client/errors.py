@@ -123,6 +123,8 @@ class PollLifetimeExceeded(AsyncpollError, TimeoutError):
     def __str__(self) -> str:
         status = getattr(self.answer, "status", None)
         seen = f"it was {status} last" if status else "it was never seen"
+        if self.attempts and self.attempts[-1].error:
+            seen += f", and the last request failed: {self.attempts[-1].error}"
         return (
             f"Gave up waiting for {self.task_id} {self.reason} and {self.attempt_count} requests; {seen}. Wait again "
             f"from the last answer's cursor, or with a longer lifetime. To the user: {self.for_user}"

@@ -86,7 +86,7 @@ class FailureKind(StrEnum):
     SILENT = "silent"  # nothing came for too long
     UNCONNECTED = "unconnected"  # no connection at all
     UNSENDABLE = "unsendable"  # no URL that can be asked
-    REDIRECTED = "redirected"  # too often
+    REDIRECTED = "redirected"  # too often, or to where nothing can be asked
     UNTRUSTED = "untrusted"  # its certificate does not prove whom it is
     TOO_LARGE = "too large"
 

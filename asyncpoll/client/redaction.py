@@ -20,6 +20,11 @@ def place(url: str) -> str:
     return re.split("[?#]", without_user(url), maxsplit=1)[0]
 
 
+def brief(text: str, most: int = 500) -> str:
+    """What a server said, no longer than a message should be."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 class _HideTickets(logging.Filter):
     """Lets every record pass, without the tickets in its arguments."""
 

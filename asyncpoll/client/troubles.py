@@ -20,7 +20,7 @@ from asyncpoll.client.errors import (
 )
 from asyncpoll.client.exchange import Failure, FailureKind, Reply
 from asyncpoll.client.pauses import retry_after
-from asyncpoll.client.redaction import place
+from asyncpoll.client.redaction import brief, place
 from asyncpoll.contract import Problem
 
 _BUSY: Final = frozenset({429, 503})
@@ -60,6 +60,8 @@ def trouble_with(
         return _failure(event, what)
     if 200 <= event.status < 300:
         return None
+    if event.status < 400 and "location" not in event.headers:
+        return Trouble(Kind.ERROR, f"{event.status}, which leads nowhere")
     if event.status < 400:
         return final(_redirected(event, what, ours))
     problem = problem_in(event)
@@ -100,7 +102,7 @@ def _failure(failure: Failure, what: str) -> Trouble:
 
 def _redirected(reply: Reply, what: str, ours: bool) -> Refused:
     """Where to, but for what nobody should read."""
-    target = place(reply.headers.get("location", "nowhere"))
+    target = brief(place(reply.headers["location"]), 200)
     remedy = (
         "Redirects are not followed, since the token would go along; give the final address as base URL."
         if ours
@@ -110,4 +112,4 @@ def _redirected(reply: Reply, what: str, ours: bool) -> Refused:
 
 
 def _detail(problem: Mapping[str, Any]) -> str:
-    return str(problem.get("detail") or problem.get("title") or "without a problem document")
+    return brief(str(problem.get("detail") or problem.get("title") or "without a problem document"))

@@ -15,6 +15,7 @@ from asyncpoll.client.deadline import limit
 from asyncpoll.client.encodings import Decoder, Undecodable
 from asyncpoll.client.exchange import Ask, Failure, FailureKind, Reply
 from asyncpoll.client.policy import PollPolicy
+from asyncpoll.client.redaction import brief
 
 # A held request keeps its connection: as many as there are waits, and none is idle for long.
 LIMITS: Final = httpx.Limits(max_connections=None, max_keepalive_connections=None)
@@ -121,10 +122,10 @@ class Exchange:
     def _kind(self, error: Exception) -> FailureKind:
         if isinstance(error, TooLarge):
             return FailureKind.TOO_LARGE
-        if isinstance(error, httpx.UnsupportedProtocol) or _stems_from(error, UnicodeError):
-            return FailureKind.UNSENDABLE
         if isinstance(error, httpx.TooManyRedirects):
             return FailureKind.REDIRECTED
+        if isinstance(error, httpx.UnsupportedProtocol) or _stems_from(error, UnicodeError):
+            return FailureKind.REDIRECTED if self._redirects else FailureKind.UNSENDABLE
         if _stems_from(error, ssl.SSLCertVerificationError):
             return FailureKind.UNTRUSTED
         if isinstance(error, _UNCONNECTED):
@@ -138,7 +139,7 @@ class Exchange:
             return f"the answer is longer than {self._most} bytes; raise the policy's max_body_bytes if it may be"
         if isinstance(error, TimeoutError):
             return "the answer takes too long"
-        return f"{type(error).__name__}: {error}".rstrip(": ")
+        return brief(f"{type(error).__name__}: {error}".rstrip(": "))
 
     def _seconds(self) -> float:
         return time.monotonic() - self._sent

@@ -162,6 +162,9 @@ async def test_redirects_are_followed_as_far_as_the_httpx_client_does(kind):
         server.play([redirect()])
         with pytest.raises(Redirected, match="TooManyRedirects"):
             await waited(kind, server, follow_redirects=True)
+        server.play([redirect("file:///etc/passwd")])
+        with pytest.raises(Redirected, match="UnsupportedProtocol"):
+            await waited(kind, server, follow_redirects=True)
 
 
 async def test_a_url_that_leads_nowhere_is_refused_at_once(kind):
