@@ -17,9 +17,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @contextmanager
-def server(kind: str, database_url: str, **environment: str) -> Iterator[tuple[int, int]]:
+def server(
+    kind: str, database_url: str, *, port: int = 0, **environment: str
+) -> Iterator[tuple[int, int]]:
     """The project under daphne (`manage.py serve`), uvicorn or granian, on its port. Yields port and process id."""
-    port = free_port()
+    port = port or free_port()
     listen = ["--host", "127.0.0.1", "--port", str(port)]
     application = environment.pop("application", "asyncpoll.asgi:application")
     access_log = "--access-log" if environment.pop("access_log", "") else "--no-access-log"
