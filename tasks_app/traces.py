@@ -18,6 +18,8 @@ else:
     AVAILABLE = True
 
 _NAME: Final = "asyncpoll"
+# So much everybody has to pass on, by the standard. Callers may send more, and it would be kept for as long as the task.
+_LONGEST_STATE: Final = 512
 
 
 def tracer() -> Any:
@@ -46,6 +48,8 @@ def carried(task_id: UUID, name: str, queue: str) -> str | None:
     # W3C's alone: baggage, which may hold anything, is not for a row that others read.
     TraceContextTextMapPropagator().inject(carrier, trace.set_span_in_context(span))
     span.end()
+    if len(carrier.get("tracestate", "")) > _LONGEST_STATE:
+        del carrier["tracestate"]
     return json.dumps(carrier) if carrier else None
 
 

@@ -9,6 +9,7 @@ import random
 import re
 import signal
 import socket
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -79,12 +80,13 @@ async def submitted_for(port: int, seconds: float) -> str:
     return answer.json["task_id"]
 
 
-async def test_a_web_process_and_a_worker_tell_what_they_do(database_url):
-    """From submission to answer, each its own part."""
-    watched = free_port()
+async def test_a_web_process_and_a_worker_tell_what_they_do(database_url, tmp_path):
+    """From submission to answer, each its own part; and one trace goes through both."""
+    watched, spans = free_port(), tmp_path / "spans"
+    traced = {"DJANGO_SETTINGS_MODULE": "tests.traced_settings", "SPANS": str(spans)}
     with (
-        server("daphne", database_url) as (port, _),
-        worker(database_url, "--metrics-port", str(watched)),
+        server("daphne", database_url, **traced) as (port, _),
+        worker(database_url, "--metrics-port", str(watched), **traced),
     ):
         await scraped_once_up(watched)
         await aeventually(lambda: _is(port, "link_up", 1))
@@ -118,6 +120,11 @@ async def test_a_web_process_and_a_worker_tell_what_they_do(database_url):
     page = (ROOT / "docs" / "metrics.md").read_text()
     listed = set(re.findall(r"^\| `(asyncpoll_\w+)`", page, re.MULTILINE))
     assert web.families | work.families == listed
+    traces = defaultdict(set)
+    for span in map(json.loads, spans.read_text().splitlines()):
+        traces[span["context"]["trace_id"]].add(span["name"])
+    each = {"enqueue sample.add", "run sample.add", "answer long_poll"}
+    assert sum(names == each for names in traces.values()) == TASKS
 
 
 async def _is(port: int, name: str, value: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,10 +14,13 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from tasks_app import events, traces
+from tasks_app.hold.admission import admission
 from tasks_app.models import Task
 from tasks_app.observers import tracing
 from tests import sample_tasks
 from tests.integration.api_support import API
+from tests.integration.executors_support import executing
+from tests.support import aeventually
 from tests.workers import run_one, working
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -104,6 +108,114 @@ async def test_an_attempt_that_fails_is_an_error(service: Any, spans: InMemorySp
     assert ran.status.status_code is trace.StatusCode.ERROR
     assert ran.attributes is not None
     assert ran.attributes["error.type"] == "ValueError"
+
+
+async def test_every_attempt_is_in_the_same_trace(
+    service: Any, spans: InMemorySpanExporter
+) -> None:
+    """One that failed and its retry, both within the span that enqueued."""
+    async with working():
+        await run_one(sample_tasks.picky, "ConnectionError")
+    enqueued = by_name(spans)["enqueue sample.picky"]
+    ran = [span for span in spans.get_finished_spans() if span.name == "run sample.picky"]
+    assert [(span.attributes or {})["asyncpoll.attempt"] for span in ran] == [1, 2]
+    assert {span.context.trace_id for span in ran} == {enqueued.context.trace_id}
+    assert {parent(span) for span in ran} == {enqueued.context.span_id}
+
+
+async def test_what_a_request_enqueues_is_in_its_trace(
+    client: httpx.AsyncClient, service: Any, spans: InMemorySpanExporter
+) -> None:
+    """By a project's own instrumentation, which goes before the header; an answer is linked with the request that got it."""
+    project = traces.provide().get_tracer("project")
+    async with working():
+        with project.start_as_current_span("handle order") as order:
+            handle = await sample_tasks.add.aenqueue(1)
+            body = {"task": "sample.add", "args": [1]}
+            await client.post(f"{API}/tasks", json=body, headers={"traceparent": CALLER})
+        with project.start_as_current_span("GET status") as asking:
+            await client.get(f"{API}/tasks/{handle.id}/status?wait=true&timeout=20")
+    found = spans.get_finished_spans()
+    enqueued = [span for span in found if span.name == "enqueue sample.add"]
+    assert [parent(span) for span in enqueued] == [order.get_span_context().span_id] * 2
+    [told] = [span for span in found if span.name == "answer status"]
+    assert told.context.trace_id == order.get_span_context().trace_id
+    assert [link.context for link in told.links] == [asking.get_span_context()]
+
+
+async def test_an_executor_outside_gets_the_context_and_its_end_is_in_the_trace(
+    service: Any, spans: InMemorySpanExporter
+) -> None:
+    """What it does with it is its own affair."""
+    async with executing() as executor:
+        body = {"task": "sample.anything"}
+        made = await executor.post("/tasks", body, headers={"traceparent": CALLER})
+        url = f"{API}/tasks/{made.json()['task_id']}/status?wait=true&timeout=20"
+        held = asyncio.ensure_future(executor._client.get(url))
+        claimed = await executor.claim_one()
+        await aeventually(lambda: admission.held == 1)
+        await executor.stepped(claimed, status="SUCCESS")
+        assert (await held).json()["outcome"] == "TERMINAL"
+    enqueued, told = by_name(spans)["enqueue sample.anything"], by_name(spans)["answer status"]
+    sent = f"00-{TRACE}-{enqueued.context.span_id:016x}-{enqueued.context.trace_flags:02x}"
+    assert claimed["trace_context"] == {"traceparent": sent}
+    assert f"{told.context.trace_id:032x}" == TRACE
+    assert parent(told) == enqueued.context.span_id
+
+
+async def test_a_caller_that_samples_nothing_is_heeded(
+    client: httpx.AsyncClient, service: Any, spans: InMemorySpanExporter
+) -> None:
+    """No span is exported anywhere; the context travels on, and says so to whoever comes later."""
+    headers = {"traceparent": f"{CALLER[:-2]}00", "tracestate": "vendor=kept"}
+    async with working():
+        body = {"task": "sample.add", "args": [1]}
+        made = await client.post(f"{API}/tasks", json=body, headers=headers)
+        task_id = made.json()["task_id"]
+        await client.get(f"{API}/tasks/{task_id}/status?wait=true&timeout=20")
+    assert spans.get_finished_spans() == ()
+    context = (await Task.objects.aget(pk=task_id)).trace_context
+    version, trace_id, _, flags = context["traceparent"].split("-")
+    assert (version, trace_id, flags) == ("00", TRACE, "00")
+    assert context["tracestate"] == "vendor=kept"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"traceparent": "garbage"},
+        {"traceparent": ""},
+        {"traceparent": f"00-{'0' * 32}-00f067aa0ba902b7-01"},
+        {"traceparent": f"ff-{TRACE}-00f067aa0ba902b7-01"},
+        {"traceparent": CALLER.upper().replace("B", "x")},
+        {"traceparent": f"{CALLER}-{'9' * 5_000}"},
+        {"tracestate": "vendor=alone", "baggage": "user=ann"},
+    ],
+)
+async def test_a_header_that_is_no_context_begins_a_trace_of_its_own(
+    client: httpx.AsyncClient, service: Any, spans: InMemorySpanExporter, headers: dict[str, str]
+) -> None:
+    """The task is made all the same, and nothing of the header is kept."""
+    body = {"task": "sample.add", "args": [1]}
+    made = await client.post(f"{API}/tasks", json=body, headers=headers)
+    assert made.status_code == 202
+    [enqueued] = spans.get_finished_spans()
+    assert enqueued.parent is None
+    context = (await Task.objects.aget(pk=made.json()["task_id"])).trace_context
+    sent = f"00-{enqueued.context.trace_id:032x}-{enqueued.context.span_id:016x}-{enqueued.context.trace_flags:02x}"
+    assert context == {"traceparent": sent}
+
+
+async def test_a_state_that_is_too_long_is_not_kept(
+    client: httpx.AsyncClient, service: Any, spans: InMemorySpanExporter
+) -> None:
+    """The standard asks for 512 characters; a row is no place for more of somebody else's."""
+    state = ",".join(f"vendor{number}={'x' * 200}" for number in range(5))
+    body = {"task": "sample.add", "args": [1]}
+    headers = {"traceparent": CALLER, "tracestate": state}
+    made = await client.post(f"{API}/tasks", json=body, headers=headers)
+    context = (await Task.objects.aget(pk=made.json()["task_id"])).trace_context
+    assert TRACE in context["traceparent"] and "tracestate" not in context
 
 
 async def test_without_a_provider_nothing_travels(client: httpx.AsyncClient, service: Any) -> None:
