@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import psycopg
 import pytest
 
 from tests.acceptance.processes import ask, server
+from tests.databases import created
 from tests.external_tasks import QUEUE
 from tests.holdsite.client import Connection
 from tests.programs import program
@@ -33,6 +35,22 @@ def node_worker(port: int) -> Iterator[subprocess.Popen[bytes]]:
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.fixture(scope="module")
+def shared_port(migrated_template: str) -> Iterator[int]:
+    """Of a server whose tests let no claim outlive them."""
+    with created(os.environ["DATABASE_URL"], migrated_template) as url:
+        with server("daphne", url) as (port, _):
+            yield port
+
+
+@pytest.fixture
+async def node(shared_port: int) -> AsyncIterator[subprocess.Popen[bytes]]:
+    """The example worker at that server, which afterwards holds nothing of it any more."""
+    with node_worker(shared_port) as worker:
+        yield worker
+    await aeventually(lambda: _holds(shared_port, 0))
 
 
 async def post(port, path, **body):
@@ -57,36 +75,33 @@ async def followed(port, task_id, until=lambda answer: not answer["should_contin
     return answers
 
 
-async def test_a_worker_in_another_language_runs_a_task_that_a_client_waits_for(database_url):
+async def test_a_worker_in_another_language_runs_a_task_that_a_client_waits_for(shared_port, node):
     """Claim held, progress seen, result answered; SIGTERM ends it cleanly."""
-    with server("daphne", database_url) as (port, _), node_worker(port) as worker:
-        answers = await followed(port, await submitted(port, pages=3, milliseconds=20))
-        assert {"rendered page 0", "rendered page 1"} <= {answer["message"] for answer in answers}
-        assert answers[-1] == {
-            **answers[-1],
-            "status": "SUCCESS",
-            "result": {"rendered": 3},
-            "attempt": 1,
-        }
-        worker.send_signal(signal.SIGTERM)
-        assert await asyncio.to_thread(worker.wait, 10) == 0
+    answers = await followed(shared_port, await submitted(shared_port, pages=3, milliseconds=20))
+    assert {"rendered page 0", "rendered page 1"} <= {answer["message"] for answer in answers}
+    assert answers[-1] == {
+        **answers[-1],
+        "status": "SUCCESS",
+        "result": {"rendered": 3},
+        "attempt": 1,
+    }
+    node.send_signal(signal.SIGTERM)
+    assert await asyncio.to_thread(node.wait, 10) == 0
 
 
-async def test_a_task_that_the_worker_does_not_know_fails_for_good(database_url):
+async def test_a_task_that_the_worker_does_not_know_fails_for_good(shared_port, node):
     """No other attempt is wasted on it."""
-    with server("daphne", database_url) as (port, _), node_worker(port):
-        last = (await followed(port, await submitted(port, 1, 1, "sample.render")))[-1]
+    last = (await followed(shared_port, await submitted(shared_port, 1, 1, "sample.render")))[-1]
     assert (last["status"], last["attempt"]) == ("FAILED", 1)
     assert last["error"]["message"] == "This executor knows no task sample.render"
 
 
-async def test_a_cancel_reaches_the_worker_in_another_language(database_url):
+async def test_a_cancel_reaches_the_worker_in_another_language(shared_port, node):
     """With the answer to its next report."""
-    with server("daphne", database_url) as (port, _), node_worker(port):
-        task_id = await submitted(port, pages=1_000, milliseconds=50)
-        await followed(port, task_id, lambda answer: answer["progress"])
-        await post(port, f"/api/v1/tasks/{task_id}/cancel")
-        assert (await followed(port, task_id))[-1]["status"] == "CANCELLED"
+    task_id = await submitted(shared_port, pages=1_000, milliseconds=50)
+    await followed(shared_port, task_id, lambda answer: answer["progress"])
+    await post(shared_port, f"/api/v1/tasks/{task_id}/cancel")
+    assert (await followed(shared_port, task_id))[-1]["status"] == "CANCELLED"
 
 
 async def test_what_a_killed_worker_leaves_is_finished_by_another(database_url):
@@ -114,7 +129,7 @@ async def test_a_claim_whose_connection_broke_is_there_for_the_next_request(data
         with server("daphne", database_url) as (port, _):
             connection = await Connection.open(port)
             await connection.ask(CLAIM, "POST", body, "Content-Type: application/json\r\n")
-            await _is_held(port)
+            await aeventually(lambda: _holds(port, 1))
             task_id = await submitted(port, pages=1, milliseconds=1)
             await aeventually(lambda: running() == [task_id])
             connection.hang_up()
@@ -137,15 +152,12 @@ async def test_a_claim_is_held_and_woken_under_every_server(kind, database_url):
         claim = asyncio.ensure_future(
             post(port, CLAIM, claim_id="held", limit=1, max_hold_seconds=25)
         )
-        await _is_held(port)
+        await aeventually(lambda: _holds(port, 1))
         task_id = await submitted(port, pages=1, milliseconds=1)
         answer = await claim
         assert [task["task_id"] for task in answer["tasks"]] == [task_id]
         assert answer["hold_duration_ms"] < answer["hold_granted_ms"]
 
 
-async def _is_held(port):
-    async def held():
-        return (await ask(port, "/readyz")).json["held"] == 1
-
-    await aeventually(held)
+async def _holds(port, count):
+    return (await ask(port, "/readyz")).json["held"] == count

@@ -5,14 +5,29 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 
 import pytest
 
 from asyncpoll.probing import within
 from tests.acceptance.processes import ROOT, ask, server
+from tests.databases import created
 from tests.support import free_port
+
+
+@pytest.fixture(scope="module")
+def url(migrated_template: str) -> Iterator[str]:
+    """A database."""
+    with created(os.environ["DATABASE_URL"], migrated_template) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def port(url: str) -> Iterator[int]:
+    """A server on it, for tests that leave it as it was."""
+    with server("daphne", url) as (port, _):
+        yield port
 
 
 @asynccontextmanager
@@ -52,52 +67,50 @@ async def probed(url: str, database_url: str, *options: str, **environment: str)
     return process.returncode or 0, said.decode()
 
 
-async def test_the_hold_that_a_gateway_allows_is_found(database_url: str) -> None:
+async def test_the_hold_that_a_gateway_allows_is_found(url: str, port: int) -> None:
     """One that cuts at 3 s: 2.5 s are tried, are answered, and are what to set."""
-    with server("daphne", database_url) as (port, _):
-        async with cutting_gateway(port, 3.0) as gateway:
-            code, said = await probed(f"http://127.0.0.1:{gateway}", database_url, "--most", "6")
+    async with cutting_gateway(port, 3.0) as gateway:
+        code, said = await probed(f"http://127.0.0.1:{gateway}", url, "--most", "6")
     assert code == 0, said
     assert "(504); 2.5 s were answered each time." in said
     assert "ASYNCPOLL['MAX_HOLD_SECONDS'] is 25, which is too much. Set it to 2.5" in said
     assert said.rstrip().endswith("ASYNCPOLL_MAX_HOLD_SECONDS=2.5")
 
 
-async def test_a_gateway_that_does_not_cut_leaves_the_setting(database_url: str) -> None:
+async def test_a_gateway_that_does_not_cut_leaves_the_setting(url: str) -> None:
     """Said with what was tried, and what the present setting is."""
     limit = {"ASYNCPOLL_MAX_HOLD_SECONDS": "1"}
-    with server("daphne", database_url, **limit) as (port, _):
-        url = f"http://127.0.0.1:{port}"
-        code, said = await probed(url, database_url, "--most", "2", **limit)
+    with server("daphne", url, **limit) as (port, _):
+        code, said = await probed(f"http://127.0.0.1:{port}", url, "--most", "2", **limit)
     assert code == 0, said
     assert "Nothing cut an answer within 2 s." in said
     assert "ASYNCPOLL['MAX_HOLD_SECONDS'] is 1, which fits; up to 1.5 would." in said
 
 
-async def test_a_hold_longer_than_what_was_tried_is_not_called_too_much(database_url: str) -> None:
+async def test_a_hold_longer_than_what_was_tried_is_not_called_too_much(
+    url: str, port: int
+) -> None:
     """Nothing is known of it; what to try is said."""
-    with server("daphne", database_url) as (port, _):
-        code, said = await probed(f"http://127.0.0.1:{port}", database_url, "--most", "1")
+    code, said = await probed(f"http://127.0.0.1:{port}", url, "--most", "1")
     assert code == 0, said
     assert "Nothing cut an answer within 1 s." in said
     assert "is 25; whether that fits is not known, as nothing was tried beyond 1 s." in said
     assert said.rstrip().endswith("--most 30 tells.")
 
 
-async def test_only_who_has_the_projects_key_may_probe(database_url: str) -> None:
+async def test_only_who_has_the_projects_key_may_probe(url: str, port: int) -> None:
     """Others could hold requests longer than the settings allow."""
-    with server("daphne", database_url) as (port, _):
-        answer = await ask(port, "/api/v1/probe?seconds=1&ticket=probe:1abc:forged")
-        assert (answer.status, answer.json["type"]) == (403, "/problems/forbidden")
-        url, key = f"http://127.0.0.1:{port}", {"DJANGO_SECRET_KEY": "another one, " * 5}
-        code, said = await probed(url, database_url, **key)
+    answer = await ask(port, "/api/v1/probe?seconds=1&ticket=probe:1abc:forged")
+    assert (answer.status, answer.json["type"]) == (403, "/problems/forbidden")
+    key = {"DJANGO_SECRET_KEY": "another one, " * 5}
+    code, said = await probed(f"http://127.0.0.1:{port}", url, **key)
     assert code == 1
     assert "the server does not know the ticket" in said
 
 
-async def test_nobody_there_is_one_sentence(database_url: str) -> None:
+async def test_nobody_there_is_one_sentence(url: str) -> None:
     """With the reason."""
-    code, said = await probed(f"http://127.0.0.1:{free_port()}", database_url)
+    code, said = await probed(f"http://127.0.0.1:{free_port()}", url)
     assert (code, "it can't be reached ([Errno 111] Connection refused)" in said) == (1, True)
 
 

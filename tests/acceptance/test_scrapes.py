@@ -17,6 +17,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from django.core.management import load_command_class
 
 from tests.acceptance.processes import ROOT, ask, said, server, started, worker
 from tests.acceptance.test_whole_path import followed, submitted
@@ -266,8 +267,10 @@ def test_a_port_that_is_taken_is_said(database_url):
     assert "Traceback" not in output
 
 
-def test_what_is_no_port_is_refused(database_url):
+def test_what_is_no_port_is_refused(capsys):
     """With the rule."""
-    code, output = said(["manage.py", "runworker", "--metrics-port", "http"], database_url)
-    assert code == 2
-    assert "is not a port, a number from 1 to 65535" in output
+    with pytest.raises(SystemExit, match="2"):
+        load_command_class("tasks_app", "runworker").run_from_argv(
+            ["", "runworker", "--metrics-port", "http"]
+        )
+    assert "is not a port, a number from 1 to 65535" in capsys.readouterr().err
