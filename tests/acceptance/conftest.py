@@ -27,7 +27,14 @@ def fragile_template(postgres: Postgres) -> Iterator[str]:
 
 
 @pytest.fixture
+def queue(database_url: str) -> Iterator[Queue]:
+    """The tasks of a database of the test's own."""
+    with Queue(database_url) as queue:
+        yield queue
+
+
+@pytest.fixture
 def squares(postgres: Postgres, fragile_template: str) -> Iterator[Squares]:
     """Tasks in a database of that server."""
-    with created(postgres.url, fragile_template) as url:
-        yield Squares(Queue(url))
+    with created(postgres.url, fragile_template) as url, Queue(url) as queue:
+        yield Squares(queue)

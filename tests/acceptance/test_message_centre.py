@@ -16,23 +16,22 @@ from tests.receivers import Authority, receiver
 from tests.support import eventually
 
 
-def test_a_killed_teller_is_succeeded_by_another(database_url: str, tmp_path: Path) -> None:
+def test_a_killed_teller_is_succeeded_by_another(queue: Queue, tmp_path: Path) -> None:
     """SIGKILL while a webhook is on its way: it is sent again under the same id, signed; the inbox has one entry."""
     authority = Authority(tmp_path)
-    queue = Queue(database_url)
     environment = {
         "SSL_CERT_FILE": str(authority.trusted),
         "ASYNCPOLL_WEBHOOK_TEST_HOSTS": "localhost",
         "DJANGO_SECRET_KEY": "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ",
     }
     code, printed = said(
-        ["manage.py", "createwebhooksecret", "--owner", ""], database_url, **environment
+        ["manage.py", "createwebhooksecret", "--owner", ""], queue.url, **environment
     )
     assert code == 0, printed
     secret = next(line for line in printed.splitlines() if line.startswith("whsec_"))
     with receiver(authority.context("localhost")) as hooks, ExitStack() as stack:
         hooks.answers["/"] = lambda handler: hooks.closing.wait(60)
-        with server("daphne", database_url, **environment) as (port, pid):
+        with server("daphne", queue.url, **environment) as (port, pid):
             client = stack.enter_context(Client(f"http://127.0.0.1:{port}"))
             task = client.submit(
                 "sample.add", args=[1, 2], notify=f"https://localhost:{hooks.port}/"
@@ -48,7 +47,7 @@ def test_a_killed_teller_is_succeeded_by_another(database_url: str, tmp_path: Pa
         queue.execute(
             "UPDATE tasks_app_delivery SET due_at = clock_timestamp() WHERE state = 'DUE'"
         )
-        with worker(database_url, "--queues", "nobodys", **environment):
+        with worker(queue.url, "--queues", "nobodys", **environment):
             eventually(lambda: states(queue) == {"DELIVERED"})
         first, second = hooks.received
     assert first.headers["webhook-id"] == second.headers["webhook-id"]

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from django.core.management import load_command_class
 
 from tests import sample_tasks
-from tests.acceptance.workers import ROOT, Queue, children, runworker
+from tests.acceptance.workers import children, runworker
 from tests.support import eventually
-
-
-@pytest.fixture
-def queue(database_url: str) -> Queue:
-    return Queue(database_url)
 
 
 def lines(path: Path) -> list[str]:
@@ -201,15 +195,8 @@ def test_children_whose_parent_was_killed_end_by_themselves(queue):
         (["--grace", "nan"], "is not a number of seconds from 0 to 86400"),
     ],
 )
-def test_wrong_arguments_are_refused_with_the_rule(queue, arguments, complaint):
+def test_wrong_arguments_are_refused_with_the_rule(arguments, complaint, capsys):
     """Before anything starts."""
-    done = subprocess.run(
-        [sys.executable, "manage.py", "runworker", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "DATABASE_URL": queue.url, "DJANGO_SETTINGS_MODULE": "tests.settings"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert complaint in done.stderr
+    with pytest.raises(SystemExit, match="2"):
+        load_command_class("tasks_app", "runworker").run_from_argv(["", "runworker", *arguments])
+    assert complaint in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -13,21 +14,33 @@ import pytest
 from tasks_app import store
 from tests import sample_tasks
 from tests.acceptance.workers import Queue, runworker
+from tests.databases import created
 from tests.support import eventually
 
 CLOCK = Path(__file__).resolve().parents[1] / "shifted_clock"
 TEN_MINUTES = 600
 
 
-@pytest.fixture(params=[-TEN_MINUTES, TEN_MINUTES], ids=["slow", "fast"])
+@pytest.fixture(scope="module", params=[-TEN_MINUTES, TEN_MINUTES], ids=["slow", "fast"])
 def off(request: pytest.FixtureRequest) -> dict[str, str]:
     """The environment of a process whose clock is ten minutes off."""
-    return {"PYTHONPATH": str(CLOCK), "SHIFT_SECONDS": str(request.param)}
+    return {
+        "DJANGO_SETTINGS_MODULE": "tests.scheduled_settings",
+        "PYTHONPATH": str(CLOCK),
+        "SHIFT_SECONDS": str(request.param),
+    }
 
 
-@pytest.fixture
-def queue(database_url: str) -> Iterator[Queue]:
-    return Queue(database_url)
+@pytest.fixture(scope="module")
+def shared_queue(off: dict[str, str], migrated_template: str) -> Iterator[Queue]:
+    """Of two workers that are off."""
+    with (
+        created(os.environ["DATABASE_URL"], migrated_template) as url,
+        Queue(url) as queue,
+        runworker(queue, **off),
+        runworker(queue, **off),
+    ):
+        yield queue
 
 
 def seconds_late(queue: Queue, task: UUID) -> float:
@@ -43,31 +56,29 @@ def enqueue_in(queue: Queue, seconds: float) -> UUID:
     """A task that is due so much later, by the database's clock."""
     ((run_at,),) = queue.ask("SELECT clock_timestamp() + make_interval(secs => %s)", seconds)
     new = sample_tasks.add.using(run_at=run_at).prepare([1], {})
-    queue._run(store.enqueue([new]))
+    queue.run(store.enqueue([new]))
     return new.id
 
 
-def test_the_clock_of_the_test_is_off(queue: Queue, off: dict[str, str], tmp_path: Path) -> None:
+def test_the_clock_of_the_test_is_off(
+    shared_queue: Queue, off: dict[str, str], tmp_path: Path
+) -> None:
     """Or nothing else here would be a test."""
-    mark = tmp_path / "mark"
-    with runworker(queue, **off):
-        queue.enqueue(sample_tasks.leave_time, str(mark))
-        eventually(mark.exists)
-        theirs = [float(line) for line in eventually(mark.read_text).split()]
+    mark, queue = tmp_path / "mark", shared_queue
+    queue.enqueue(sample_tasks.leave_time, str(mark))
+    eventually(mark.exists)
+    theirs = [float(line) for line in eventually(mark.read_text).split()]
     for moment in theirs:
         assert abs(moment - time.time() - float(off["SHIFT_SECONDS"])) < 60
 
 
-def test_a_task_keeps_its_lease_and_its_time_limit(
-    queue: Queue, off: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_task_keeps_its_lease_and_its_time_limit(shared_queue: Queue, tmp_path: Path) -> None:
     """It runs for two leases, beside a worker whose clock is right and that would rescue it."""
-    mark = tmp_path / "mark"
-    with runworker(queue, **off):
-        task = queue.enqueue(sample_tasks.leave_mark, str(mark), 3.0)
-        eventually(mark.exists)
-        with runworker(queue):
-            eventually(lambda: queue.state(task)[0] == "SUCCESS")
+    mark, queue = tmp_path / "mark", shared_queue
+    task = queue.enqueue(sample_tasks.leave_mark, str(mark), 3.0)
+    eventually(mark.exists)
+    with runworker(queue, DJANGO_SETTINGS_MODULE="tests.scheduled_settings"):
+        eventually(lambda: queue.state(task)[0] == "SUCCESS")
     assert queue.state(task)[:3] == ("SUCCESS", 1, 0)
     assert queue.kinds(task) == ["enqueued", "started", "succeeded"]
 
@@ -96,23 +107,20 @@ def test_a_killed_workers_task_is_rescued_when_its_lease_ends(
     assert 0 <= waited < 60
 
 
-def test_a_delayed_task_starts_when_it_is_due(queue: Queue, off: dict[str, str]) -> None:
+def test_a_delayed_task_starts_when_it_is_due(shared_queue: Queue) -> None:
     """Not ten minutes early, not ten minutes late."""
-    with runworker(queue, **off):
-        task = enqueue_in(queue, 2.0)
-        later = enqueue_in(queue, 300.0)
-        eventually(lambda: queue.state(task)[0] == "SUCCESS")
-        assert queue.state(later) == ("PENDING", 0, 0, None)
-    assert 0 <= seconds_late(queue, task) < 60
+    task = enqueue_in(shared_queue, 2.0)
+    later = enqueue_in(shared_queue, 300.0)
+    eventually(lambda: shared_queue.state(task)[0] == "SUCCESS")
+    assert shared_queue.state(later) == ("PENDING", 0, 0, None)
+    assert 0 <= seconds_late(shared_queue, task) < 60
 
 
-def test_a_schedule_ticks_at_the_databases_time(queue: Queue, off: dict[str, str]) -> None:
+def test_a_schedule_ticks_at_the_databases_time(shared_queue: Queue) -> None:
     """Each second once, and no tick is made for a time that is still to come."""
-    off = {**off, "DJANGO_SETTINGS_MODULE": "tests.scheduled_settings"}
     ticks = "SELECT run_at, created_at FROM tasks_app_task WHERE name = 'scheduled.tick'"
-    with runworker(queue, **off), runworker(queue, **off):
-        eventually(lambda: len(queue.ask(ticks)) >= 3)
-        rows = queue.ask(ticks)
+    eventually(lambda: len(shared_queue.ask(ticks)) >= 3)
+    rows = shared_queue.ask(ticks)
     assert len({run_at for run_at, _ in rows}) == len(rows)
     for run_at, created_at in rows:
         assert 0 <= (created_at - run_at).total_seconds() < 60

@@ -7,18 +7,12 @@ import signal
 from uuid import UUID
 
 import psycopg
-import pytest
 
 from asyncpoll.demo import dependency_report
 from tasks_app import store
 from tests import sample_tasks
 from tests.acceptance.workers import Queue, runworker
 from tests.support import eventually
-
-
-@pytest.fixture
-def queue(database_url: str) -> Queue:
-    return Queue(database_url)
 
 
 def is_checking(queue: Queue, task_id: UUID) -> bool:

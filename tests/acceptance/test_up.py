@@ -291,6 +291,7 @@ def test_ctrl_c_stops_everything_and_data_survives_the_restart(running: Up, kept
     submitted = httpx.post(
         f"{running.origin}/api/v1/tasks", json={"task": "demo.dependency_report"}
     )
+    password = re.search(r"password (\S+)\)", running.screen())
     family = {*running.family(), *postmasters(running)}
     assert running.stop() == 0
     assert "Stopping ..." in running.screen()
@@ -299,7 +300,6 @@ def test_ctrl_c_stops_everything_and_data_survives_the_restart(running: Up, kept
     kept.append(again := succeeded(running))
     task = httpx.get(f"{again.origin}/api/v1/tasks/{submitted.json()['task_id']}")
     assert task.status_code == 200
-    password = re.search(r"password (\S+)\)", running.screen())
     assert password is not None and password[0] in again.screen()
 
 

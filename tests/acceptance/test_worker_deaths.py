@@ -20,8 +20,8 @@ TALKATIVE = {**SETTINGS, "ASYNCPOLL_LOG_LEVEL": "DEBUG"}
 
 
 @pytest.fixture
-def squares(database_url: str) -> Squares:
-    return Squares(Queue(database_url))
+def squares(queue: Queue) -> Squares:
+    return Squares(queue)
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 import psutil
@@ -28,33 +28,47 @@ _UP_WITHIN_SECONDS = 60.0
 
 @dataclass(slots=True)
 class Queue:
-    """The tasks of a database that worker processes use, seen from outside."""
+    """The tasks of a database that worker processes use, seen from outside.
+
+    A context manager that keeps a connection: what waits for a process looks often, and making one takes as long as
+    all else.
+    """
 
     url: str
+    _connection: psycopg.Connection[Any] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._connection is not None:
+            self._connection.close()
 
     def enqueue(self, task: Task[..., Any], *args: Any) -> UUID:
         """Store a task and tell the workers."""
         new = task.prepare(args, {})
-        self._run(store.enqueue([new]))
-        self._run(store.notify([new.queue]))
+        self.run(store.enqueue([new]))
+        self.run(store.notify([new.queue]))
         return new.id
 
     def enqueue_all(self, task: Task[..., Any], arguments: Iterable[tuple[Any, ...]]) -> list[UUID]:
         """Store many tasks at once and tell the workers."""
         new = [task.prepare(args, {}) for args in arguments]
-        self._run(store.enqueue(new))
-        self._run(store.notify([task.queue]))
+        self.run(store.enqueue(new))
+        self.run(store.notify([task.queue]))
         return [each.id for each in new]
 
     def ask(self, statement: str, *params: Any) -> list[tuple[Any, ...]]:
         """The rows of a statement."""
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            return connection.execute(statement.encode(), params).fetchall()
+        return self._execute(statement, params).fetchall()
 
-    def execute(self, statement: str) -> None:
+    def execute(self, statement: str, *params: Any) -> None:
         """Run a statement that gives no rows."""
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute(statement.encode())
+        self._execute(statement, params)
+
+    def run(self, call: store.Call[Any]) -> None:
+        """Run a verb of the store."""
+        self._execute(call.sql, call.params)
 
     def end_backends(self, application: str = "%") -> int:
         """Cut the connections to the database that call themselves so; gives how many."""
@@ -84,9 +98,20 @@ class Queue:
         rows = self.ask("SELECT pid FROM tasks_app_workerprocess WHERE stopped_at IS NULL")
         return {pid for (pid,) in rows}
 
-    def _run(self, call: store.Call[Any]) -> None:
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute(call.sql.encode(), call.params)
+    def _execute(
+        self, statement: str, params: Sequence[Any] | Mapping[str, Any]
+    ) -> psycopg.Cursor[Any]:
+        kept = self._connection
+        if kept is None:
+            kept = self._connection = psycopg.connect(self.url, autocommit=True)
+        try:
+            return kept.execute(statement.encode(), params)
+        except psycopg.OperationalError:
+            # The database was away meanwhile. A connection that has just been made is not to blame.
+            if not kept.broken:
+                raise
+            self._connection = psycopg.connect(self.url, autocommit=True)
+            return self._connection.execute(statement.encode(), params)
 
 
 @contextmanager
