@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-_LONGEST_DELAY_SECONDS = 31_536_000
+LONGEST_DELAY_SECONDS = 31_536_000
 
 
 class TasksError(Exception):
@@ -51,9 +51,9 @@ class Retry(TasksError):
     """
 
     def __init__(self, after: float | None = None, reason: str = "") -> None:
-        if after is not None and not 0 <= after <= _LONGEST_DELAY_SECONDS:
+        if after is not None and not 0 <= after <= LONGEST_DELAY_SECONDS:
             raise ValueError(
-                f"Retry(after={after!r}): it is a delay in seconds, from 0 to {_LONGEST_DELAY_SECONDS} (a year)."
+                f"Retry(after={after!r}): it is a delay in seconds, from 0 to {LONGEST_DELAY_SECONDS} (a year)."
             )
         self.after = after
         super().__init__(reason or "The task asked to be tried again.")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
 
-from tasks_app.errors import InvalidTask, LeaseLost, Retry
+from tasks_app.errors import LONGEST_DELAY_SECONDS, InvalidTask, LeaseLost, Retry
 
 # 2 to this power exceeds any cap, and still is a float.
 _LARGEST_EXPONENT = 60
@@ -21,10 +20,10 @@ class Backoff:
     cap: float = 600.0
 
     def __post_init__(self) -> None:
-        if not (0 <= self.base <= self.cap and isfinite(self.cap)):
+        if not 0 <= self.base <= self.cap <= LONGEST_DELAY_SECONDS:
             raise InvalidTask(
-                f"Backoff({self.base}, {self.cap}): both are seconds, base is 0 or more and cap is base or more, "
-                "for example Backoff(base=2, cap=300)."
+                f"Backoff({self.base}, {self.cap}): both are seconds, base is 0 or more and cap is base or more, at most "
+                f"{LONGEST_DELAY_SECONDS} (a year), for example Backoff(base=2, cap=300)."
             )
 
     def delay(self, failures: int, jitter: float) -> float:
