@@ -124,6 +124,12 @@ async def aleave(error: str = "SystemExit") -> None:
     }[error]("async task leaves")
 
 
+@task(name="sample.exit_beside", max_attempts=1)
+async def leave_beside() -> None:
+    """A coroutine of its own tries to end the process."""
+    await asyncio.gather(aleave.func(), asyncio.sleep(600))
+
+
 @task(name="sample.unprintable", max_attempts=1)
 def unprintable() -> None:
     """Raises an error with a NUL and a lone surrogate in its message."""

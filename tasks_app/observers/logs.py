@@ -41,6 +41,10 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "task.committed": (DEBUG, "Committed %(size changes)s in %(duration_ms).1f ms"),
         "task.promoted": (DEBUG, "Due: %(count tasks)s"),
         "task.rescued": (WARNING, "Task %(id)s was rescued from an expired lease: %(status)s"),
+        "task.escaped": (
+            WARNING,
+            "A coroutine that a task began raised %(error)r, which ends the task and not the worker",
+        ),
         "task.given_back": (
             WARNING,
             "The answer to a claim was lost; given back: %(count tasks)s",

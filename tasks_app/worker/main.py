@@ -9,12 +9,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 from tasks_app import catalogue
 from tasks_app.collector import calm_collector
+from tasks_app.events import emit
 from tasks_app.store.pool import Pool
 from tasks_app.worker.forks import keep_signals_to_ourselves
 from tasks_app.worker.patience import Patience
@@ -31,7 +33,24 @@ def run_worker(
     """Be a worker process until SIGTERM or SIGINT; a second signal hurries. `watch` is given the worker to look at."""
     catalogue.discover()
     calm_collector()
-    asyncio.run(_work(options, make_upkeep, watch))
+    _run(_work(options, make_upkeep, watch))
+
+
+def _run(main: Coroutine[Any, Any, None]) -> None:
+    """asyncio.run(), which ends at a SystemExit or KeyboardInterrupt of whatever it runs. Those that a task raises end it
+    alone; but of those in a coroutine that it began, asyncio tells the task and then us."""
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        work = loop.create_task(main)
+        while not work.done():
+            try:
+                loop.run_until_complete(work)
+            except (SystemExit, KeyboardInterrupt) as error:
+                # With Python's own handler it is a Ctrl-C, before the worker has its own.
+                is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+                if is_ours or work.done():
+                    raise
+                emit("task.escaped", error=error)
 
 
 async def _work(

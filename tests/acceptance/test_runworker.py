@@ -93,13 +93,15 @@ def test_a_task_that_blocks_the_event_loop_is_released_all_the_same(queue, tmp_p
     assert not queue.workers()
 
 
-def test_a_process_that_a_task_forks_and_ends_is_not_its_worker(queue):
-    """It ends by the signal, and the worker does not hear of that."""
+def test_what_a_task_ends_is_not_its_worker(queue):
+    """Not by a signal to a process that it forked, nor by SystemExit in a coroutine that it began."""
     with runworker(queue, "--concurrency", "1") as worker:
-        task = queue.enqueue(sample_tasks.end_process)
+        forks = queue.enqueue(sample_tasks.end_process)
+        leaves = queue.enqueue(sample_tasks.leave_beside)
         after = queue.enqueue(sample_tasks.add, 1)
         eventually(lambda: queue.state(after)[0] == "SUCCESS")
-        assert queue.state(task) == ("SUCCESS", 1, 0, -signal.SIGTERM)
+        assert queue.state(forks) == ("SUCCESS", 1, 0, -signal.SIGTERM)
+        assert queue.state(leaves) == ("FAILED", 1, 1, None)
         worker.terminate()
         assert worker.wait(20) == 0
 
