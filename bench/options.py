@@ -14,6 +14,11 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repeat", type=int, default=1, metavar="N", help="rounds; medians are shown (%(default)s)"
     )
+    write_to(parser)
+
+
+def write_to(parser: argparse.ArgumentParser) -> None:
+    """Declare --json."""
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure there")
 
 

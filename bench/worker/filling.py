@@ -11,7 +11,7 @@ from bench.store import StoreConnection, new_task, success, take
 from tasks_app.store import commit, enqueue
 
 _QUEUE = "bench"
-_MONTH_SECONDS = 30 * 86_400
+MONTH_SECONDS = 30 * 86_400
 _TIMES = {"created_at", "run_at", "order_key", "started_at", "finished_at", "at"}
 _IDS = {"tasks_app_task": "id", "tasks_app_taskevent": "task_id"}
 _COLUMNS = """
@@ -28,7 +28,7 @@ _COPY = """
 def fill(store: StoreConnection, count: int) -> None:
     """Have `count` finished tasks with their history: one that went the usual way, and copies over the past month."""
     model = _finished(store)
-    step = _MONTH_SECONDS / count
+    step = MONTH_SECONDS / count
     # Like uuid7: time first, so that an index grows at its end. The rest only has to differ.
     copy_id = (
         f"(lpad(to_hex(({time.time()} * 1000 - ({count} - n) * {step * 1000})::bigint), 12, '0')"

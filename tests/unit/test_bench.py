@@ -15,6 +15,10 @@ from bench.holds import aims as holds_aims
 from bench.holds.figures import Figures as HoldFigures
 from bench.holds.figures import median_of as hold_medians
 from bench.options import names, numbers, or_none
+from bench.prune.figures import Figures as PruneFigures
+from bench.prune.figures import Spread, markdown, spread
+from bench.prune.figures import judge as prune_judge
+from bench.prune.turns import Turns
 from bench.tally import FOLDER_VARIABLE, Total, total
 from bench.verdicts import Verdict, table
 from bench.worker.aims import ASYNCPOLL, judge, ratio
@@ -186,3 +190,28 @@ def test_the_report_shows_rates_growth_and_aims():
     assert "| 100,000 | 11.0 µs (1.10×) | 9.0 µs (1.00×) |" in text
     assert "| pgqueuer's rate ≥ 1× | batch 10 | 1.50× | met |" in text
     assert len(report.as_json()["aims"]) == 3
+
+
+def test_what_pruning_costs_others_is_told_by_the_turns_beside_it(monkeypatch):
+    """What began in a turn counts for it, except at its very beginning; then the aims are judged."""
+    clock = iter([0.0, 1.0, 1.0, 2.0])
+    monkeypatch.setattr("bench.prune.turns.time.monotonic", lambda: next(clock))
+    turns = Turns()
+    for pruned in (False, True):
+        with turns.one(pruned):
+            pass
+    sides = turns.split(
+        [(0.05, 99.0), (0.5, 2.0), (0.9, 4.0), (1.05, 99.0), (1.5, 5.0), (2.5, 99.0)]
+    )
+    assert (sides.alone, sides.beside) == (
+        Spread(2, 2.0, 4.0, 4.0, 4.0),
+        Spread(1, 5.0, 5.0, 5.0, 5.0),
+    )
+    found = PruneFigures(10, 30, 1.0, spread([20.0, 251.0]), 5.0, sides, sides)
+    shown = {verdict.title: (verdict.value, verdict.is_met) for verdict in prune_judge(found)}
+    assert shown == {
+        "longest lock, ms": (251.0, False),
+        "others' enqueue, median": (2.5, False),
+        "others' done, median": (2.5, False),
+    }
+    assert "| done, beside the pruning | 1 | 5.0 (2.50×) |" in "\n".join(markdown(found))

@@ -15,6 +15,12 @@ async def nothing() -> bool:
     return True
 
 
+@task(name="bench.constant")
+async def constant() -> bool:
+    """Nothing at all."""
+    return True
+
+
 @task(name="bench.until_cancelled")
 def until_cancelled() -> float:
     """Looks every millisecond whether it shall stop; gives when it saw that, on the clock of the whole machine."""
