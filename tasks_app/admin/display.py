@@ -36,7 +36,7 @@ def progress_bar(fraction: float | None, status: str = Status.RUNNING) -> SafeSt
     if fraction is None or status == Status.SUCCESS:
         return None
     return format_html(
-        '<progress class="asyncpoll-progress" max="1" value="{}"></progress> {}',
+        '<progress class="asyncpoll-progress" aria-label="Progress" max="1" value="{}"></progress> {}',
         f"{fraction:.3f}",
         percent(fraction),
     )

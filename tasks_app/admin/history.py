@@ -91,8 +91,8 @@ def history(task_id: UUID, quotes: Quotes) -> History:
             "worker",
         )[: SHOWN_ROWS + 1]
     )
-    earlier = [row[2] for row in rows[1:]] + [None]
-    entries = [_entry(row, before, quotes) for row, before in zip(rows, earlier, strict=True)]
+    earlier = [*(row[2] for row in rows[1:]), None]
+    entries = [_entry(row, before, quotes) for row, before in zip(rows, earlier, strict=False)]
     return History(entries[:SHOWN_ROWS], _tries(rows), is_cut=len(entries) > SHOWN_ROWS)
 
 

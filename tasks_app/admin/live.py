@@ -31,11 +31,19 @@ ACCOUNT: Final = Account("\x00admin")
 """Whom these holds count for: no owner can have that name."""
 _LEAN = "asyncpoll"
 _HOLD_SECONDS = 15.0
+# Of a column that is a 32-bit integer.
+_MOST_DIGITS = 10
 
 
 def held_apart(namespace: str, *patterns: URLPattern) -> URLResolver:
     """Addresses whose views are held the lean way, among others of the admin."""
     return path("", include((list(patterns), _LEAN), namespace=namespace))
+
+
+def version_in(text: str) -> int:
+    """The version that a page says it shows; 0 for what can be none."""
+    is_version = text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS
+    return int(text) if is_version else 0
 
 
 def can_hold(request: HttpRequest) -> bool:
@@ -49,11 +57,11 @@ def hold_seconds(most: float = _HOLD_SECONDS) -> float:
 
 
 async def task_changed(task_id: UUID, known: int) -> dict[str, Any]:
-    """Held until a task has another version than `known`. A task that is gone is a change as well: its page says so."""
+    """Held until a task has another version than `known`, or is gone."""
     try:
         answer = await wait(Wait(task_id, known, hold_seconds(), None, ACCOUNT, route="admin"))
     except (TaskNotFound, TaskGone):
-        return {"outcome": Outcome.TERMINAL}
+        return {"outcome": "GONE"}
     return {"outcome": answer.outcome, "after": str(answer.row.version)}
 
 

@@ -41,6 +41,8 @@ def sought_in(request: HttpRequest) -> Sought | None:
     found: dict[str, Any] = {
         field: request.GET[word] for word, field in words.items() if request.GET.get(word)
     }
+    if any("\x00" in value for value in request.GET.values()):
+        return None
     prefix, _, rest = request.GET.get("q", "").strip().partition(":")
     if prefix:
         field = _SEARCHES.get(prefix)
@@ -88,7 +90,7 @@ class OrderingAdmin(ReadOnlyAdmin):
             sought=sought,
             counted=counted,
             most=MOST_COUNTED,
-            verbs=verbs if is_bounded and counted else [],
+            verbs=[(verb, verb.to(counted)) for verb in verbs] if is_bounded and counted else [],
             frozen="" if sought is None or not is_bounded else _freeze(sought, newest, counted),
         )
 

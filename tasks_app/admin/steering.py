@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.http import (
     Http404,
     HttpRequest,
@@ -63,6 +64,13 @@ class SteeringAdmin(ReadOnlyAdmin):
         ]
         return super().render_change_form(request, context, *args, **options)
 
+    def response_action(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
+        """An action over what was ticked. Raises BadRequest for what can be no row, and so is not of our page."""
+        for each in request.POST.getlist(ACTION_CHECKBOX_NAME):
+            if not self._can_be_row(each):
+                raise BadRequest("What was ticked is nothing that is listed here.")
+        return super().response_action(request, *args, **options)
+
     def row_of(self, request: HttpRequest, pk: Any) -> Any:
         """What a button is pressed for. Raises Http404."""
         row = self.get_queryset(request).filter(pk=pk).first()
@@ -95,6 +103,13 @@ class SteeringAdmin(ReadOnlyAdmin):
             self.admin_site.admin_view(press),
             name=self.url_name(button.word),
         )
+
+    def _can_be_row(self, pk: str) -> bool:
+        try:
+            self.opts.pk.clean(pk, None)
+        except ValidationError:
+            return False
+        return "\x00" not in pk
 
     def _may(self, request: HttpRequest, button: Button) -> bool:
         allowed: bool = getattr(self, f"has_{button.permission}_permission")(request)

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.core.exceptions import BadRequest
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
@@ -85,11 +84,6 @@ class TaskActions(SteeringAdmin):
         """The page of the new task, where there is one."""
         return self.url_of(Task, steered.new_id or pk)
 
-    def response_action(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
-        """An action over what was ticked. Ids that are none can't come from our page."""
-        _ticked(request)
-        return super().response_action(request, *args, **options)
-
     def _steer_selected(self, request: HttpRequest, verb: Verb) -> None:
         """Do `verb` to the ticked tasks, also those that left the filter meanwhile: each is accounted for."""
         if request.POST.get("select_across") == "1":
@@ -99,12 +93,5 @@ class TaskActions(SteeringAdmin):
                 messages.ERROR,
             )
             return
-        self.steer(request, task_verbs.found(_ticked(request)), verb)
-
-
-def _ticked(request: HttpRequest) -> list[UUID]:
-    """Raises BadRequest."""
-    try:
-        return [UUID(each) for each in request.POST.getlist(ACTION_CHECKBOX_NAME)]
-    except ValueError:
-        raise BadRequest("What was ticked is no task.") from None
+        ticked = map(UUID, request.POST.getlist(ACTION_CHECKBOX_NAME))
+        self.steer(request, task_verbs.found(ticked), verb)

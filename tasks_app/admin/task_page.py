@@ -78,10 +78,10 @@ class TaskPage(TaskList):
     @transaction.non_atomic_requests
     async def live_view(self, request: HttpRequest, task_id: UUID) -> HttpResponse:
         """GET: held until the task has another version than `after`, or for a while."""
-        known = request.GET.get("after", "")
+        known = live.version_in(request.GET.get("after", ""))
 
         async def wait() -> dict[str, Any]:
-            return await live.task_changed(task_id, int(known) if known.isdecimal() else 0)
+            return await live.task_changed(task_id, known)
 
         return await live.answered(request, self._may_look, wait)
 
@@ -125,6 +125,7 @@ class TaskPage(TaskList):
         below = {
             "title": "Task",
             "is_over": task.status in TERMINAL,
+            "said": _said_of(task),
             "documents": documents(task.pk, task.name, task.quotes),
             "history": told,
             "tries": [(each, self._worker(each.worker, processes)) for each in told.tries],
@@ -219,3 +220,10 @@ class TaskPage(TaskList):
         if task.retried_from is None:
             return NOTHING
         return self.link_to(Task, task.retried_from, str(task.retried_from))
+
+
+def _said_of(task: SeenTask) -> str:
+    """What a screen reader says when it changes: every tenth is often enough."""
+    if task.progress is None or task.status in TERMINAL:
+        return task.status
+    return f"{task.status}, {10 * int(10 * task.progress)} %"

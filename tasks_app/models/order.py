@@ -16,6 +16,11 @@ class Verb(models.TextChoices):
     REQUEUE = "requeue", "Requeue"
     DELETE = "delete", "Delete"
 
+    def to(self, count: int) -> str:
+        """What is done, with the number of tasks: Run 2 tasks again."""
+        tasks = f"{count:,} task{'' if count == 1 else 's'}"
+        return f"Run {tasks} again" if self is Verb.RUN_AGAIN else f"{self.label} {tasks}"
+
 
 class Order(models.Model):
     """`counted` tasks matched when somebody confirmed; newer ones are left alone. Of the filter, NULL matches any."""
@@ -42,5 +47,4 @@ class Order(models.Model):
         ]
 
     def __str__(self) -> str:
-        plural = "" if self.counted == 1 else "s"
-        return f"{self.get_verb_display()} {self.counted:,} task{plural}"
+        return Verb(self.verb).to(self.counted)

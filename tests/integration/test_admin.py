@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from asyncpoll.contract import Status
 from tasks_app.admin.history import SHOWN_ROWS
-from tasks_app.models import Task
+from tasks_app.models import Task, TaskEvent
 from tasks_app.models.task import new_task_id
 from tasks_app.steps import notify_step_completed
 from tasks_app.store import Milestone, stop_worker
@@ -250,6 +250,13 @@ def test_large_data_and_long_history_leave_the_page_small(admin_client: Client) 
     said(running(), Milestone("progress", 0.1, "x", f'"{"".join(map(str, range(10_000)))}"'))
     newest = Task.objects.latest("id").pk
     assert re.search(r"<code>[\d,]+ bytes</code>", text_of(admin_client, page(newest)))
+
+
+def test_a_task_without_history_has_a_page(admin_client: Client) -> None:
+    """One that was written by hand, or whose history was."""
+    task_id = pending()
+    TaskEvent.objects.all().delete()
+    assert "No history is kept of this task." in text_of(admin_client, page(task_id))
 
 
 def test_what_tasks_say_is_escaped(admin_client: Client) -> None:
