@@ -131,11 +131,37 @@ def test_a_task_goes_from_pending_to_success_without_a_reload(site: Site, page: 
     expect(page.locator(".asyncpoll-message").first).to_have_text("half of it")
     task.succeed({"pages": 12, "warnings": ["font missing"]})
     expect(state).to_have_text("SUCCESS", timeout=_SOON_MS)
+    expect(page.locator("body > [role=status]")).to_have_text("SUCCESS")
     expect(page.locator("pre").first).to_contain_text('"pages": 12')
     expect(page.get_by_role("button", name="Run again")).to_be_visible()
     assert page.locator(".asyncpoll-history tbody tr").count() >= 5
     assert unreloaded(page)
     photographed(page, "task")
+
+
+def test_a_refresh_takes_neither_focus_nor_selection(site: Site, page: Page) -> None:
+    """What has the focus keeps it, and text that is selected stays until it no longer is; a task that is gone says so."""
+    [task] = site.tasks()
+    page.goto(f"{site.origin}/admin/tasks_app/task/{task.id}/change/")
+    page.get_by_role("link", name="Download: Keyword arguments").focus()
+    task.report(0.3, "first")
+    message = page.locator(".asyncpoll-message").first
+    expect(message).to_have_text("first", timeout=_SOON_MS)
+    assert page.evaluate("document.activeElement.textContent") == "Download"
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('.asyncpoll-message'))")
+    task.report(0.4, "second")
+    expect(page.locator("#asyncpoll-live")).to_contain_text("selected", timeout=_SOON_MS)
+    assert message.text_content() == "first"
+    page.evaluate("getSelection().removeAllRanges()")
+    expect(message).to_have_text("second", timeout=_SOON_MS)
+    other = page.context.new_page()
+    other.goto(f"{site.origin}/admin/tasks_app/task/?q={task.id}")
+    other.check("[name=_selected_action]")
+    other.select_option("[name=action]", "remove_selected")
+    other.get_by_role("button", name="Go").click()
+    expect(other.locator(".messagelist")).to_contain_text("Deleted 1 task")
+    other.close()
+    expect(page.locator("#asyncpoll-live")).to_have_text("This task was deleted.", timeout=_SOON_MS)
 
 
 def test_the_plan_fits_the_window(site: Site, page: Page) -> None:
@@ -186,3 +212,14 @@ def test_a_task_that_is_over_is_not_polled_for(site: Site, page: Page) -> None:
     expect(page.locator("#asyncpoll-live")).to_have_attribute("data-over", "1")
     page.wait_for_load_state("networkidle")
     assert polls == []
+
+
+def test_pages_fit_a_telephone(site: Site, page: Page) -> None:
+    """What is wide is scrolled inside of the page."""
+    [task] = site.tasks()
+    page.set_viewport_size({"width": 400, "height": 800})
+    for path in ("overview/", "overview/plan/", f"task/{task.id}/change/"):
+        page.goto(f"{site.origin}/admin/tasks_app/{path}")
+        page.wait_for_load_state("load")
+        assert page.evaluate("document.documentElement.scrollWidth") == 400, path
+    task.succeed(None)

@@ -3,6 +3,7 @@
 (() => {
   const HEIGHT = 190;
   const LINES = { ended: ["ok", "bad", "off"], ran: ["low", "mid", "high"], waited: ["low", "mid", "high"] };
+  const DASHES = [[], [7, 3], [2, 3]]; // colour is not the only sign
   const drawn = [];
 
   const colour = (name) => getComputedStyle(document.body).getPropertyValue(`--${name}`).trim();
@@ -46,7 +47,7 @@
     const format = figure.dataset.unit === "s" ? seconds : (value) => (value === null ? "–" : String(value));
     const line = (label, at) => {
       const stroke = colour(`asyncpoll-${LINES[figure.dataset.chart][at]}`);
-      return { label, stroke, width: 1.5, spanGaps: false, points: { show: figure.dataset.unit === "s", size: 5, fill: stroke }, value: (_, value) => format(value) };
+      return { label, stroke, dash: DASHES[at], width: 1.5, spanGaps: false, points: { show: figure.dataset.unit === "s", size: 5, fill: stroke }, value: (_, value) => format(value) };
     };
     return {
       width: figure.clientWidth,

@@ -3,7 +3,8 @@
  * fetched as it is now and takes the place of what is shown.
  *
  * The element #asyncpoll-live says how: `data-url` is what is polled, `data-after` the version of a task that is shown,
- * and `data-over` that nothing will change any more. Elsewhere the last answer says what the next poll comes `after`.
+ * `data-said` what is read out when it changes, and `data-over` that nothing will change any more. Elsewhere the last
+ * answer says what the next poll comes `after`.
  */
 "use strict";
 (() => {
@@ -30,6 +31,7 @@
   class Ended extends Error {}
 
   let latest = "";
+  let voice; // outside of what is replaced: a live region is read out when its text changes, not when it is new
 
   async function poll() {
     const { url, after = latest } = mark().dataset;
@@ -38,17 +40,38 @@
     return answer;
   }
 
+  /** Where an element of the content will be again once that is replaced. */
+  function place(element) {
+    if (!element?.closest(CONTENT)) return "";
+    if (element.id) return `#${CSS.escape(element.id)}`;
+    const href = element.getAttribute("href");
+    const which = href === null ? "" : `[href="${CSS.escape(href)}"]`;
+    return `#${CSS.escape(element.closest("[id]").id)} ${element.localName}${which}`;
+  }
+
+  /** Text that somebody is about to copy is not taken away. */
+  async function unselected() {
+    const isSelected = () => document.getSelection().toString() !== "";
+    if (!isSelected()) return;
+    say("Not kept up to date while text is selected.");
+    while (isSelected()) await new Promise((done) => document.addEventListener("selectionchange", done, { once: true }));
+  }
+
   /** What somebody has opened stays open, and what has the focus keeps it. */
   async function refresh() {
+    await unselected();
     const html = await (await get(location.href)).text();
     const fresh = new DOMParser().parseFromString(html, "text/html").querySelector(CONTENT);
     if (fresh === null) throw new Ended(403);
-    const focused = document.activeElement?.id;
+    const focused = place(document.activeElement);
+    const before = mark().dataset.said;
     for (const open of document.querySelectorAll(`${CONTENT} details[open][id]`)) {
       fresh.querySelector(`#${CSS.escape(open.id)}`)?.setAttribute("open", "");
     }
     document.querySelector(CONTENT).replaceWith(document.adoptNode(fresh));
-    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    if (focused) document.querySelector(focused)?.focus({ preventScroll: true });
+    const { said } = mark()?.dataset ?? {};
+    if (said !== before) voice.textContent = said;
     document.dispatchEvent(new CustomEvent("asyncpoll:refreshed"));
   }
 
@@ -58,6 +81,7 @@
       const began = performance.now();
       try {
         const { outcome } = await poll();
+        if (outcome === "GONE") return say("This task was deleted.");
         if (outcome !== "DRAINING") await refresh();
         const gap = outcome === "SHED" ? LONGEST_PAUSE_MS / 6 : GAP_MS - (performance.now() - began);
         failures = 0;
@@ -72,9 +96,15 @@
   }
 
   function say(sentence) {
-    const place = mark();
-    if (place) place.textContent = sentence;
+    mark().textContent = voice.textContent = sentence;
   }
 
-  document.addEventListener("DOMContentLoaded", follow);
+  document.addEventListener("DOMContentLoaded", () => {
+    if (!mark()) return;
+    voice = document.createElement("p");
+    voice.className = "asyncpoll-voice";
+    voice.setAttribute("role", "status");
+    document.body.append(voice);
+    follow();
+  });
 })();
