@@ -126,14 +126,16 @@ async def test_a_claim_whose_connection_broke_is_there_for_the_next_request(data
             rows = "SELECT id::text FROM tasks_app_task WHERE status = 'RUNNING' ORDER BY id"
             return [task_id for (task_id,) in database.execute(rows)]
 
-        with server("daphne", database_url) as (port, _):
+        # A machine that is busy takes long to start a server.
+        patience = {"ASYNCPOLL_LEASE_SECONDS": "120"}
+        with server("daphne", database_url, **patience) as (port, _):
             connection = await Connection.open(port)
             await connection.ask(CLAIM, "POST", body, "Content-Type: application/json\r\n")
             await aeventually(lambda: _holds(port, 1))
             task_id = await submitted(port, pages=1, milliseconds=1)
             await aeventually(lambda: running() == [task_id])
             connection.hang_up()
-        with server("daphne", database_url) as (port, _):
+        with server("daphne", database_url, **patience) as (port, _):
             again = await post(port, CLAIM, **json.loads(body))
             assert again["repeated"]
             [task] = again["tasks"]
