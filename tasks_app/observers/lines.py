@@ -42,8 +42,11 @@ class PlainLines(logging.Formatter):
         | tuple[None, None, None],
     ) -> str:
         """Indented."""
-        text = without_secrets(super().formatException(ei))
-        return "\n".join(f"{_INDENT}{one_line(line)}" for line in text.splitlines())
+        return _indented(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:
+        """Indented as well."""
+        return _indented(super().formatStack(stack_info))
 
 
 class JsonLines(logging.Formatter):
@@ -65,6 +68,10 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             said["traceback"] = self.formatException(record.exc_info)
         return json.dumps(_plain(said))
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"{_INDENT}{one_line(line)}" for line in without_secrets(text).splitlines())
 
 
 def _moment(seconds: float) -> str:

@@ -213,6 +213,20 @@ async def test_the_rest_is_told_while_the_database_is_away(service, client, monk
     assert scrape.value("pool_limit") == 4
 
 
+async def test_the_pool_and_the_event_loop_are_told_as_they_are(service, client, monkeypatch):
+    """At the moment of the scrape."""
+    monkeypatch.setattr(admission, "lag_seconds", 0.25)
+    async with service.pool.transaction():
+        busy = await scraped(client)
+    free = await scraped(client)
+    used = [scrape.value("pool_connections", state="used") for scrape in (busy, free)]
+    assert used == [1, 0]
+    assert busy.value("pool_requests_total") >= 1
+    assert busy.value("event_loop_lag_seconds") == 0.25
+    assert busy.value("event_loop_tasks") > 1
+    assert busy.value("processes", state="answering") == busy.value("processes") == 1
+
+
 async def test_every_sample_says_of_which_process_it_is(client):
     """With several behind one address, any of them may have answered."""
     response = await client.get("/metrics")

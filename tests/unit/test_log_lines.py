@@ -15,6 +15,7 @@ import pytest
 from django.core.signing import Signer
 from django.test import RequestFactory
 
+from tasks_app import events
 from tasks_app.api.tickets import poll_ticket
 from tasks_app.errors import Unmigrated
 from tasks_app.events import emit
@@ -34,6 +35,8 @@ Written = Callable[[], str]
 def written(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Written]:
     """What a handler with the project's own formatter has written, from DEBUG on."""
     monkeypatch.setattr(logs, "_repeats", Repeats())
+    # Other observers, if an earlier test has installed any, want other facts.
+    monkeypatch.setattr(events, "_listeners", [])
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(formatter(request.param))
@@ -182,6 +185,18 @@ def test_no_secret_reaches_a_line(written: Written, kind: str) -> None:
         emit("request.failed", request=RequestFactory().get("/"), error=error)
     assert secret not in written()
     assert written().count("[hidden]") > len(logs.LINES) / 2
+
+
+@pytest.mark.parametrize("kind", ["json", "line"])
+def test_lines_of_others_are_one_line_without_secrets_too(kind: str) -> None:
+    """Where they go through our formatter."""
+    token = issue("alice", ["read"], None, "").text
+    said = ("Bad: %s", (f"Bearer {token}\nforged",), None, "views", f"Stack:\n  {token}")
+    record = logging.LogRecord("elsewhere", logging.INFO, "", 0, *said)
+    first, *rest = formatter(kind).format(record).splitlines()
+    assert "\\nforged" in first
+    assert all(line.startswith("    ") for line in rest)
+    assert token.split("_")[2] not in first + "".join(rest)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 
+from tasks_app import events
 from tasks_app.events import emit
 from tasks_app.insights.done import Done
 from tasks_app.observers import logs
@@ -21,6 +22,8 @@ from tasks_app.observers.wording import Facts, singular
 def lines(caplog, monkeypatch):
     """The lines logged since, at any level."""
     monkeypatch.setattr(logs, "_repeats", Repeats())
+    # Other observers, if an earlier test has installed any, want other facts.
+    monkeypatch.setattr(events, "_listeners", [])
     end = logs.install()
     caplog.set_level(logging.DEBUG, logger="tasks_app")
     yield lambda: [(record.levelname, record.getMessage()) for record in caplog.records]
