@@ -103,7 +103,7 @@ def _read_csv(source: str, lines: Iterable[Line], columns: Columns, found: Measu
     names = _split(header or "")
     if not columns.are_in(names):
         raise Refused(
-            f"{source}: the first line has the columns {', '.join(names)[:200]}; name those that hold the task type "
+            f"{source}: the first line has the columns {_shown(names)}; name those that hold the task type "
             "and the duration with --task-column (or --only-task) and --duration-column."
         )
     if twice := [name for name in columns.wanted if names.count(name) > 1]:
@@ -150,6 +150,12 @@ def _take(
 
 def _no_row(text: str | None, wanted: str) -> str:
     return f"it has over {LONGEST_LINE} characters" if text is None else f"it is not {wanted}"
+
+
+def _shown(names: Sequence[str]) -> str:
+    """As they are, unless they might steer a terminal."""
+    text = ", ".join(names)[:200]
+    return text if text.isprintable() else ascii(text)
 
 
 def _json_in(text: str) -> dict[str, Any] | None:

@@ -91,6 +91,8 @@ def test_csv_without_the_columns_is_refused():
     """With those that it has."""
     with pytest.raises(Refused, match=r"columns a, b; name those .* with --task-column"):
         read("a,b\n1,2\n", kind="csv")
+    with pytest.raises(Refused, match=r"columns '.x1b.2J, b'; name those"):
+        read("\x1b[2J,b\n1,2\n", kind="csv")
 
 
 def test_a_quoted_cell_goes_on_for_lines_and_one_that_is_never_closed_costs_its_own():
