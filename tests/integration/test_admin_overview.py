@@ -159,6 +159,10 @@ def test_the_plan_page_answers_by_the_inputs_of_who_asks(admin_client: Client) -
     assert "not worth it" in html
     html = admin_client.get(reverse(PLAN), {**inputs, "people": ""}).content.decode()
     assert "--people" in html
+    largest = dict.fromkeys(("saved_minutes", "runs_per_day", "people", "working_days"), "1e12")
+    asked = {**inputs, **largest, "p95": "", "async_share": 40}
+    html = admin_client.get(reverse(PLAN), asked).content.decode()
+    assert "event-driven" in html and "× the cost" in html
     assert "Ensure this value" in admin_client.get(reverse(PLAN), {"days": 0}).content.decode()
     assert staff("view_workerprocess").get(reverse(PLAN)).status_code == 403
 

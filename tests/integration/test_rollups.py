@@ -76,6 +76,9 @@ def test_types_queues_and_outcomes_are_apart() -> None:
         "sample.other": 1,
     }
     assert list(durations(task="sample.other")) == ["sample.other"]
+    assert {task: len(each) for task, each in durations(queue="mail").items()} == {"sample.add": 1}
+    assert len(durations(within=3 * 3_600)["sample.add"]) == 3
+    assert durations(within=3_600) == {}
 
 
 def test_an_hour_is_rolled_up_once_and_again_the_same() -> None:
