@@ -141,6 +141,7 @@ _IN_MEMORY = (
         "more wake-ups than an in-memory layer keeps while its process does not take them, then it does",
         _close_gate,
         _mend,
+        proof="No room for a message",
     ),
 )
 
