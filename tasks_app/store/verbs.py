@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ import orjson
 from asyncpoll.contract import Status
 from tasks_app import conf
 from tasks_app.limits import HEAD_START_SECONDS
-from tasks_app.store.call import Call, Rows
+from tasks_app.store.call import Call, Rows, json_text
 from tasks_app.store.patience import PATIENCE
 from tasks_app.store.rows import (
     ENDINGS,
@@ -99,14 +99,24 @@ def give_back(worker: UUID, known: Sequence[tuple[UUID, int]]) -> Call[list[Comm
     )
 
 
-def rescue(limit: int, retry_base_seconds: float, retry_max_seconds: float) -> Call[list[Rescued]]:
-    """Give tasks whose lease ran out to another attempt, or end them."""
+def rescue(
+    limit: int,
+    retry_base_seconds: float,
+    retry_max_seconds: float,
+    backoffs: Mapping[str, tuple[float, float]] | None = None,
+) -> Call[list[Rescued]]:
+    """Give tasks whose lease ran out to another attempt, or end them. `backoffs` gives base and cap, in seconds, of tasks
+    that have their own, by name."""
+    own = [
+        {"name": name, "base": base, "cap": cap} for name, (base, cap) in (backoffs or {}).items()
+    ]
     return Call(
         "rescue",
         {
             "limit": limit,
             "retry_base": retry_base_seconds,
             "retry_max": retry_max_seconds,
+            "backoffs": json_text(own),
             "head_start": HEAD_START_SECONDS,
             "limited": conf.current().limits_running,
         },

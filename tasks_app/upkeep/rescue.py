@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncpoll.contract import Status
-from tasks_app import conf
+from tasks_app import catalogue, conf
 from tasks_app.events import emit
 from tasks_app.insights.done import Done
 from tasks_app.loops import Loop
@@ -29,7 +29,12 @@ class Rescue(Loop):
     async def step(self) -> float:
         """Rescue once; a full batch is followed by the next at once."""
         settings = conf.current()
-        call = rescue(_BATCH, settings.RETRY_BASE_SECONDS, settings.RETRY_MAX_SECONDS)
+        own = {
+            task.name: (task.backoff.base, task.backoff.cap)
+            for task in catalogue.known()
+            if task.backoff is not None
+        }
+        call = rescue(_BATCH, settings.RETRY_BASE_SECONDS, settings.RETRY_MAX_SECONDS, own)
         rescued = await despite_unfit(self._pool, lambda: self._pool.run(call))
         for task in rescued:
             if task.status is Status.PENDING:

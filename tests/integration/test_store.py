@@ -308,6 +308,18 @@ class TestLeases:
         assert Task.objects.get(id=task_id).failures == 1
         assert versions(task_id)[-1] == (3, "rescued")
 
+    def test_the_delay_after_a_rescue_is_that_of_the_task(self):
+        """Where it has a backoff of its own; else the project's."""
+        own, other = enqueued(1, name="own") + enqueued()
+        claimed(2)
+        self.expire(own)
+        self.expire(other)
+        run(rescue(10, 0.0, 0.0, {"own": (1e6, 1e7), "nobody's": (1.0, 2.0)}))
+        waits = {
+            task.id: (task.run_at - task.started_at).total_seconds() for task in Task.objects.all()
+        }
+        assert waits[own] > 60 > waits[other]
+
     def test_a_worker_gives_back_what_is_its_own_without_its_knowing(self):
         """To be claimed at once, and as no failure; neither what it knows nor what others hold."""
         known, lost, cancelled, over = enqueued(4)

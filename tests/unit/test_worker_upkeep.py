@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from asyncpoll.contract import Status
+from tasks_app import catalogue
 from tasks_app.insights.done import Done
 from tasks_app.store import Rescued
+from tasks_app.tasks import Backoff, task
 from tasks_app.upkeep import Promotion, Rescue
 from tests.support import aeventually
 from tests.unit.fakes import FakePool
@@ -72,6 +75,16 @@ async def test_every_rescue_is_told(emitted):
     ]
     done = Done("sample.add", over, "default", 1, "FAILED", 1_500.0, 250.0)
     assert emitted.of("tasks.done") == [{"ended": [done]}]
+
+
+async def test_a_rescue_knows_the_backoff_of_each_task_that_declares_one(monkeypatch):
+    """It is the delay after any failure, and a worker that died is one."""
+    monkeypatch.setattr(catalogue, "_tasks", {})
+    task(name="own", backoff=Backoff(2, 30))(rescued_task)
+    task(name="usual")(loop_over)
+    rescue, pool = loop_over(Rescue, [])
+    await rescue.step()
+    assert json.loads(pool.calls[0].params["backoffs"]) == [{"name": "own", "base": 2, "cap": 30}]
 
 
 async def test_promotion_looks_again_when_a_task_is_stored_while_it_looks():

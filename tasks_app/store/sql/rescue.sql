@@ -9,14 +9,16 @@ expired AS MATERIALIZED (
         WHEN t.failures + 1 >= t.max_attempts THEN 'FAILED'
         ELSE 'PENDING'
     END AS status,
-    least(%(retry_max)s, %(retry_base)s * power(2, least(t.failures, 30))) * random() AS delay
-    FROM tasks_app_task t
+    least(coalesce(own.cap, %(retry_max)s), coalesce(own.base, %(retry_base)s) * power(2, least(t.failures, 30)))
+        * random() AS delay
+    FROM tasks_app_task t LEFT JOIN json_to_recordset(%(backoffs)s::json) AS own(name text, base float8, cap float8)
+        ON own.name = t.name
     -- An attempt that ends at its deadline, where its lease ends too, has a second to say so itself.
     WHERE (SELECT is_mine FROM upkeep)
         AND t.status = 'RUNNING' AND t.lease_expires_at < (SELECT at FROM now) - interval '1 second'
     ORDER BY t.lease_expires_at
     LIMIT %(limit)s
-    FOR UPDATE SKIP LOCKED
+    FOR UPDATE OF t SKIP LOCKED
 ),
 rescued AS (
     UPDATE tasks_app_task t SET
