@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import uuid
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -12,6 +13,7 @@ from asyncpoll.contract import Status
 from tasks_app.hold.admission import admission
 from tasks_app.models import Delivery, Task
 from tasks_app.store import KeptSecret, cancel, delete, fill_inboxes, keep_webhook_secret, step
+from tasks_app.upkeep import deliveries, start_upkeep, stop_upkeep
 from tests.integration.api_support import API, count_tasks, is_problem, mapped, stored
 from tests.support import aeventually
 
@@ -81,6 +83,29 @@ async def test_an_end_is_in_the_inbox_until_it_is_acknowledged(client, service, 
     assert (await notify(client, task_id, inbox=True)).json()["state"] == "DELIVERED"
     await service.pool.run(fill_inboxes(10))
     assert (await inbox(client)).json()["entries"] == []
+
+
+@pytest.mark.parametrize("first", ["the end", "the request"])
+async def test_an_end_is_told_at_once_whichever_came_first(
+    client, service, task_id, monkeypatch, first
+):
+    """By a hint to whoever tells it: here nobody looks for himself for an hour."""
+    monkeypatch.setattr(deliveries, "_EVERY_SECONDS", 3_600.0)
+    looked = AsyncMock(wraps=deliveries.Deliveries.step)
+    monkeypatch.setattr(deliveries.Deliveries, "step", lambda self: looked(self))
+    await start_upkeep()
+    try:
+        await aeventually(lambda: looked.await_count)
+        if first == "the end":
+            await service.pool.run(cancel(task_id))
+            await notify(client, task_id, inbox=True)
+        else:
+            await notify(client, task_id, inbox=True)
+            await service.pool.run(cancel(task_id))
+        [entry] = (await inbox(client, hold=25)).json()["entries"]
+    finally:
+        await stop_upkeep()
+    assert entry["task_id"] == str(task_id)
 
 
 async def test_an_inbox_is_held_until_there_is_something(client, service, task_id, monkeypatch):
