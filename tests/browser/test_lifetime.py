@@ -53,6 +53,30 @@ class TestTheLifetime:
         last = scripts.asked[-1]
         assert (last["path"], last["body"]) == ("/api/v1/tasks/a/notify", '{"inbox":true}')
 
+    @pytest.mark.parametrize(
+        "asked, notified",
+        [
+            ("submit('report', {}, { notify: { inbox: true } })", True),
+            ("notify('a', { inbox: true })", True),
+            ("notify('a', { webhook: 'https://hooks.example.com' })", False),
+            ("submit('report')", False),
+        ],
+    )
+    def test_who_asked_before_is_promised_it_as_well(
+        self, scripts: Scripts, asked: str, notified: bool
+    ) -> None:
+        """With the task or on its way; a webhook is for programs, and no message centre."""
+        script = f"""
+            const answer = (request) => (request.method === "POST" ? {{ status: 202, body: m.task("a", 1) }} : m.rolledOver(request));
+            const poll = m.play([answer]);
+            await poll.{asked};
+            return m.ending(poll.wait("A", {{ lifetimeMs: 9_000 }}));
+        """
+        error = scripts.run(script, 10_000)["error"]
+        assert error["notified"] is notified
+        assert ("message centre" in error["sentence"]) is notified
+        assert [request["method"] for request in scripts.asked].count("POST") == 1
+
     def test_an_end_that_came_in_time_is_told_also_when_it_is_taken_late(
         self, scripts: Scripts
     ) -> None:

@@ -94,6 +94,8 @@ export interface SubmitOptions extends CallOptions {
   run_at?: string | null;
   max_attempts?: number;
   timeout_seconds?: number;
+  /** To be told of the end. */
+  notify?: Notice;
 }
 
 export interface WaitOptions extends CallOptions {
@@ -153,7 +155,7 @@ export class PollError extends Error {
   /** Of an endpoint that is not ours: the JSON that came. */
   readonly lastAnswer: Answer | Readonly<Record<string, unknown>> | null;
   readonly attempts: number;
-  /** The server has accepted to tell of the end. */
+  /** The server has accepted to put the end into the message centre. */
   readonly notified: boolean;
   readonly sentence: string;
 }

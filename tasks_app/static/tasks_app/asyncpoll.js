@@ -714,6 +714,7 @@ function expired(lifetimeMs, facts) {
 export class Asyncpoll {
   #server;
   #lines = [];
+  #promised = new Set(); // tasks whose end the server has accepted to put into the message centre
 
   /** @param options what is in `DEFAULTS`; each call may have its own lifetimeMs and onStalled. */
   constructor(baseUrl = "/api/v1/", options = {}) {
@@ -721,10 +722,12 @@ export class Asyncpoll {
   }
 
   /** Submit a task: once, however often the request has to be sent. Gives the task, with its `poll_ticket`. */
-  submit(task, kwargs = {}, { idempotencyKey = randomKey(), signal, lifetimeMs, ...fields } = {}) {
+  async submit(task, kwargs = {}, { idempotencyKey = randomKey(), signal, lifetimeMs, ...fields } = {}) {
     const headers = { "Content-Type": "application/json", "Idempotency-Key": idempotencyKey };
     const body = JSON.stringify({ task, kwargs, ...fields });
-    return this.#server.persist("POST", "tasks", { body, headers, signal, lifetimeMs });
+    const submitted = await this.#server.persist("POST", "tasks", { body, headers, signal, lifetimeMs });
+    this.#accepted(submitted.task_id, fields.notify);
+    return submitted;
   }
 
   /** The task as it is now. */
@@ -738,10 +741,12 @@ export class Asyncpoll {
   }
 
   /** Ask to be told of the end, also if it has come: `{ inbox: true }` or `{ webhook }`. May be asked again. */
-  notify(taskId, wanted = { inbox: true }, options = {}) {
+  async notify(taskId, wanted = { inbox: true }, options = {}) {
     const headers = { "Content-Type": "application/json" };
     const request = { headers, body: JSON.stringify(wanted), facts: { taskId }, ...options };
-    return this.#server.persist("POST", `${pathOf(taskId)}/notify`, request);
+    const promised = await this.#server.persist("POST", `${pathOf(taskId)}/notify`, request);
+    this.#accepted(taskId, wanted);
+    return promised;
   }
 
   /** Wait for the end of a task, and give its last answer. A task that failed is an answer, too. */
@@ -768,7 +773,7 @@ export class Asyncpoll {
       line.join(waiter);
       yield* milestones ? this.#withMilestones(waiter, after, signal) : waiter.answers();
     } catch (error) {
-      if (error instanceof PollLifetimeExceeded && rules.notify) await this.#leaveClaimCheck(error, rules.notify);
+      if (error instanceof PollLifetimeExceeded) await this.#leaveClaimCheck(error, rules.notify);
       throw error;
     } finally {
       line.leave(waiter);
@@ -777,15 +782,19 @@ export class Asyncpoll {
     }
   }
 
-  /** Only who was accepted is promised the message centre. */
+  /** Only who was accepted is promised the message centre: an inbox, as a webhook is for programs. */
   async #leaveClaimCheck(error, wanted) {
     try {
-      await this.notify(error.taskId, wanted, { lifetimeMs: NOTICE_MS });
-      error.notified = true;
-      if (wanted.inbox) error.sentence = WILL_BE_TOLD;
+      if (wanted) await this.notify(error.taskId, wanted, { lifetimeMs: NOTICE_MS });
     } catch (refusal) {
       error.cause = refusal;
     }
+    error.notified = this.#promised.has(keyOf(error.taskId));
+    if (error.notified) error.sentence = WILL_BE_TOLD;
+  }
+
+  #accepted(taskId, wanted) {
+    if (wanted?.inbox) this.#promised.add(keyOf(taskId));
   }
 
   async *#withMilestones(waiter, after, signal) {
