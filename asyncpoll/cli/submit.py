@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+import sys
+from typing import Any
+from uuid import uuid4
 
 from asyncpoll.cli import following, words
 from asyncpoll.cli.arguments import keyword_arguments
 from asyncpoll.cli.exits import Exit
-from asyncpoll.client import Client
+from asyncpoll.client import Answer, Client
 
 HELP = "submit a task and print its id, or with --wait its result"
 
@@ -41,16 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(client: Client, options: argparse.Namespace) -> Exit:
     """Submit; then wait, or print what was submitted."""
-    answer = client.submit(
-        options.task,
-        kwargs=keyword_arguments(options.kwargs, options.words),
-        queue=options.queue,
-        priority=options.priority,
-        run_at=options.run_at,
-        idempotency_key=options.idempotency_key,
-        notify=options.notify,
-        lifetime=options.lifetime,
-    )
+    answer = _submit(client, options, keyword_arguments(options.kwargs, options.words))
     if options.wait:
         return following.follow(client, answer.task_id, options)
     if options.json:
@@ -58,3 +53,25 @@ def run(client: Client, options: argparse.Namespace) -> Exit:
     else:
         print(words.clean(answer.task_id), flush=True)
     return Exit.DONE
+
+
+def _submit(client: Client, options: argparse.Namespace, arguments: dict[str, Any]) -> Answer:
+    key = str(uuid4()) if options.idempotency_key is None else options.idempotency_key
+    try:
+        return client.submit(
+            options.task,
+            kwargs=arguments,
+            queue=options.queue,
+            priority=options.priority,
+            run_at=options.run_at,
+            idempotency_key=key,
+            notify=options.notify,
+            lifetime=options.lifetime,
+        )
+    except KeyboardInterrupt:
+        print(
+            "Stopped; whether the task is stored is not known. Submit it again with --idempotency-key "
+            f"{shlex.quote(key)}, with which it is one task.",
+            file=sys.stderr,
+        )
+        raise

@@ -56,7 +56,7 @@ class AnyDriver(ABC, Generic[Http]):
             )
         self.to = to
         self.policy = policy
-        self._hooks = given.functions("hooks", hooks)
+        self._hooks = given.hooks(hooks)
         self._given: Http | None = http
         # By process: a child that was forked must not send on a connection of its parent's, or each reads what the
         # other asked for.

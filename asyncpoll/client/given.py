@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from inspect import iscoroutinefunction
 from numbers import Real
 from typing import Any, Final
 from uuid import UUID
@@ -78,12 +79,14 @@ def texts(name: str, value: Any, what: str) -> tuple[str, ...]:
     return found
 
 
-def functions(name: str, value: Any) -> tuple[Callable[..., Any], ...]:
-    """Several functions. Raises Misused."""
-    found = several(name, value, "functions")
+def hooks(value: Any) -> tuple[Callable[..., Any], ...]:
+    """Functions that nobody waits for. Raises Misused."""
+    found = several("hooks", value, "functions")
     for one in found:
-        if not callable(one):
-            raise Misused(f"{name} has {shown(one)}; give a list of functions.")
+        if not callable(one) or iscoroutinefunction(one):
+            raise Misused(
+                f"hooks has {shown(one)}; give a list of functions, which are not awaited."
+            )
     return found
 
 

@@ -42,6 +42,10 @@ class PollPolicy:
             check(field.name, getattr(self, field.name))
         if self.base_delay == 0:
             raise Misused("base_delay is 0; retries without a pause are a storm: give 0.1 or more.")
+        if self.max_delay < self.base_delay:
+            raise Misused(
+                f"max_delay is {self.max_delay}, less than base_delay {self.base_delay}; give that or more."
+            )
 
     @classmethod
     def from_plan(cls, plan: object, **more: float) -> PollPolicy:

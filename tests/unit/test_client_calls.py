@@ -73,6 +73,17 @@ async def test_the_message_centre_is_promised_once_the_server_has_accepted(kind,
     assert {one.method for one in server.requests if "long_poll" in one.target} == {"GET"}
 
 
+async def test_of_many_tasks_the_message_centre_is_promised_once_all_were_accepted(kind):
+    """Whoever reads the sentence waits for each of them."""
+    with ScriptedServer([answer(), answer(), Act(document={"tasks": []})]) as server:
+        async with Caller(kind, server.url) as client:
+            for name, promised in (("a", False), ("b", True)):
+                await client.notify(name, inbox=True)
+                with pytest.raises(PollLifetimeExceeded) as raised:
+                    await client.wait_all(["a", "b"], lifetime=0)
+                assert raised.value.notified is promised
+
+
 async def test_nothing_is_promised_that_was_refused_or_that_is_no_message_centre(kind):
     """A webhook tells a program."""
     with ScriptedServer(centre(accepts=False)) as server:
@@ -195,7 +206,8 @@ def test_a_policy_comes_from_a_plan_and_refuses_what_makes_no_sense():
     policy = PollPolicy.from_plan(plan, base_delay=2)
     assert (policy.lifetime_seconds, policy.hold_seconds, policy.base_delay) == (90, 12, 2)
     assert PollPolicy.from_plan({}) == PollPolicy.from_plan(SimpleNamespace()) == PollPolicy()
-    for wrong in ({"hold_seconds": -1}, {"lifetime_seconds": float("nan")}, {"base_delay": 0}):
+    wrongs = [{"hold_seconds": -1}, {"lifetime_seconds": float("nan")}, {"base_delay": 0}]
+    for wrong in (*wrongs, {"max_delay": 0}, {"lifetime_seconds": float("inf")}):
         with pytest.raises(Misused, match=next(iter(wrong))):
             PollPolicy(**wrong)
     with pytest.raises(Misused, match="hold_seconds is '5'; give seconds"):
@@ -232,6 +244,7 @@ async def test_many_tasks_are_waited_for_with_a_ticket_each(kind):
             await client.wait("t3")
             with pytest.raises(Misused, match="ticket has none for task t4; add the poll_ticket"):
                 await client.wait_all(["t1", "t4"])
+    assert {one.connection for one in server.requests} == {1}
     asked = [parse_qs(urlsplit(one.target).query)["ticket"] for one in server.requests]
     assert asked == [["t1:abc", "t2:def"], ["t2:def"], ["t3:ghi"]]
 

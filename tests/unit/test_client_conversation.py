@@ -241,7 +241,9 @@ def test_a_hint_to_come_later_is_all_that_is_waited(slow):
 
 def test_a_task_whose_heartbeat_has_stopped_raises_unless_the_caller_waits_on():
     """Stuck is not slow."""
-    assert isinstance(Talk().answer(1, stalled=True).error, StaleResponseError)
+    watched = EveryMilestone(TASK)
+    for question, more in ((None, {}), (watched, {"events": [], "next_after": 1})):
+        assert isinstance(Talk(question).answer(1, stalled=True, **more).error, StaleResponseError)
     assert Talk(on_stale="retry").answer(1, stalled=True).hold == 25
 
 

@@ -77,6 +77,7 @@ async def test_an_argument_that_can_not_be_is_refused_before_anything_is_sent(ki
         ({"on_stale": 1}, "on_stale is 1; give 'raise'"),
         ({"hooks": print}, "hooks is <built-in function print>; give a list of functions"),
         ({"hooks": ["x"]}, "hooks has 'x'; give a list of functions"),
+        ({"hooks": [AsyncClient.get]}, "hooks has <function .*, which are not awaited"),
         ({"plan": {"first_polls": "x"}}, "first_polls of the plan is 'x'"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from asyncpoll.client import Misused, PollLifetimeExceeded, TaskNotFound
+from asyncpoll.client import Misused, PollLifetimeExceeded, StaleResponseError, TaskNotFound
 from asyncpoll.client.exchange import Done
 from asyncpoll.client.many import Many
 from tests.unit.talks import Talk, problem
@@ -87,6 +87,15 @@ def test_who_gives_up_learns_which_are_unfinished():
     talk = Talk(Many(["a", "b"]), lifetime=10.0).reply(200, told(("a", 2, "SUCCESS")), seconds=10)
     assert isinstance(talk.error, PollLifetimeExceeded)
     assert talk.error.unfinished == ("b",)
+
+
+def test_a_task_that_is_stuck_ends_a_wait_for_many_only_where_the_caller_says():
+    """The others go on."""
+    stuck = told(("a", 2, "RUNNING"))
+    stuck["tasks"][0]["stalled"] = True
+    assert asked(Talk(Many(["a", "b"]), on_stale="retry").reply(200, stuck)) == ["a:2", "b:0"]
+    with pytest.raises(StaleResponseError, match="Task a is RUNNING, but whoever ran it"):
+        raise Talk(Many(["a", "b"]), on_stale="raise").reply(200, stuck).error
 
 
 def test_nothing_to_wait_for_is_done_at_once():
