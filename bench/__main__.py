@@ -8,11 +8,12 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from bench import fleet, holds, insight, prune, worker
+from bench import fleet, holds, insight, lists, prune, worker
 from bench.errors import BenchError
 from bench.fleet import command as fleet_command
 from bench.holds import command as holds_command
 from bench.insight import command as insight_command
+from bench.lists import command as lists_command
 from bench.prune import command as prune_command
 from bench.worker import command as worker_command
 
@@ -21,6 +22,7 @@ _BENCHMARKS: dict[str, tuple[ModuleType, ModuleType]] = {
     "fleet": (fleet, fleet_command),
     "holds": (holds, holds_command),
     "insight": (insight, insight_command),
+    "lists": (lists, lists_command),
     "prune": (prune, prune_command),
     "worker": (worker, worker_command),
 }
