@@ -73,9 +73,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--window",
         type=numbers(LONGEST_WINDOW_SECONDS, ": by then no task may have begun and ended"),
-        default=[5],
+        default=[15],
         metavar="SECONDS",
-        help="how long traffic is counted, after settling (5)",
+        help="how long traffic is counted, after settling (15)",
     )
     add("--held", type=one, default=[1_500], metavar="N", help="held while single ones wake (1500)")
     add("--storm", type=one, default=[8_000], metavar="N", help="held when all end (8000)")
