@@ -80,12 +80,12 @@ def subjects() -> list[Subject]:
 def _asyncpoll() -> Subject:
     return Subject(
         name=ASYNCPOLL,
-        note="runworker with --batch, two batches at once, on asyncio",
+        note="runworker with --batch, four batches at once, on asyncio",
         place=_migrated,
         produce=_module("bench.worker.site.produce"),
-        # pgqueuer's tasks at once are not bounded by its batch; two batches are what one process can use.
+        # pgqueuer's tasks at once are not bounded by its batch; of four one is claimed, one runs, two are committed.
         work=lambda batch: manage(
-            "runworker", "--batch", str(batch), "--concurrency", str(2 * batch)
+            "runworker", "--batch", str(batch), "--concurrency", str(4 * batch)
         ),
         unfinished="SELECT EXISTS (SELECT FROM tasks_app_task WHERE ready)"
         " OR EXISTS (SELECT FROM tasks_app_task WHERE status = 'RUNNING')",

@@ -16,6 +16,7 @@ from asyncpoll.contract import Status
 from tasks_app.errors import StoreUnavailable
 from tasks_app.insights.done import Done
 from tasks_app.store import Change, Committed, Milestone, StepResult
+from tasks_app.worker import committer
 from tasks_app.worker.attempt import Attempt
 from tasks_app.worker.committer import Committer
 from tasks_app.worker.held import Held
@@ -96,6 +97,47 @@ async def test_what_gathers_behind_a_write_is_written_in_one_statement_in_order_
             desk.committer.offer(attempt, success(attempt))
     assert desk.written()[1:] == [[UUID(int=number) for number in (1, 3, 5, 9)]]
     assert not desk.held.all()
+
+
+async def test_after_a_write_of_several_a_round_of_the_slots_gathers_before_the_next(
+    desk, monkeypatch
+):
+    """Under load small statements cost more than they win; what comes too late for a round waits for milliseconds."""
+    monkeypatch.setattr(committer, "_GATHER_SECONDS", 1000.0)
+    desk.held.concurrency = 3
+    async with first_write_held_up(desk):
+        for number in (1, 2):
+            desk.committer.offer(attempt := desk.attempt(number), success(attempt))
+        desk.pool.open.set()
+        await aeventually(lambda: len(desk.held.all()) == 0)
+        for number in (3, 4):
+            desk.committer.offer(attempt := desk.attempt(number), success(attempt))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert len(desk.pool.calls) == 2
+        desk.committer.offer(attempt := desk.attempt(5), success(attempt))
+    assert desk.written()[1:] == [[UUID(int=1), UUID(int=2)], [UUID(int=n) for n in (3, 4, 5)]]
+
+
+async def test_what_has_gathered_is_written_though_no_round_comes_together(desk):
+    """The last ones of a burst."""
+    async with first_write_held_up(desk):
+        for number in (1, 2):
+            desk.committer.offer(attempt := desk.attempt(number), success(attempt))
+        desk.pool.open.set()
+        await aeventually(lambda: len(desk.held.all()) == 0)
+        desk.committer.offer(attempt := desk.attempt(3), success(attempt))
+    assert desk.written()[-1] == [UUID(int=3)]
+
+
+async def test_a_change_that_comes_alone_is_written_at_once(desk, monkeypatch):
+    """An idle worker's next outcome waits for nothing."""
+    monkeypatch.setattr(committer, "_GATHER_SECONDS", 1000.0)
+    desk.committer.start()
+    for number in (1, 2):
+        desk.committer.offer(attempt := desk.attempt(number), success(attempt))
+        assert await desk.committer.drain(20)
+    assert desk.written() == [[UUID(int=1)], [UUID(int=2)]]
 
 
 async def test_a_task_is_in_a_batch_once_with_all_its_milestones(desk):
