@@ -60,6 +60,30 @@ class TestTrouble:
         assert error["message"] == "Refused with 401: The token has expired."
         assert error["problem"]["type"] == "/problems/unauthenticated"
 
+    def test_messages_stay_short_whatever_a_server_says(self, scripts: Scripts) -> None:
+        """The whole of it is in `problem`."""
+        script = "return m.ending(m.play([() => ({ status: 403, body: { detail: 'x'.repeat(9_999) } })]).wait('a'))"
+        error = scripts.run(script, 5_000)["error"]
+        assert len(error["message"]) < 600
+        assert len(error["problem"]["detail"]) == 9_999
+
+    @pytest.mark.parametrize(
+        "trouble, last",
+        [
+            ("cut: true", "Failed to fetch"),
+            ("status: 502, body: '<html>'", "502, it did not say why"),
+            ("status: 500, body: { detail: 'no room' }", "500, no room"),
+            ("body: '<html>'", "200, it did not say why"),
+        ],
+    )
+    def test_who_gives_up_learns_what_was_wrong_last(
+        self, scripts: Scripts, trouble: str, last: str
+    ) -> None:
+        """In the message."""
+        script = f"return m.ending(m.play([() => ({{ {trouble} }})], {{ budgets: {{ errors: 1 }} }}).wait('a'))"
+        error = scripts.run(script, 20_000)["error"]
+        assert error["message"] == f"Gave up after too many errors in a row; the last one: {last}"
+
     def test_a_gateway_without_its_server_for_a_moment_is_no_refusal(
         self, scripts: Scripts
     ) -> None:

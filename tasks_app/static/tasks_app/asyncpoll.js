@@ -51,6 +51,7 @@ const GATHER_MS = 20; // waits that begin within it share their first request
 const CALL_TIMEOUT_MS = 30_000; // of requests that do not hold
 const NOTICE_MS = 10_000; // for asking to be notified when the time of a wait is up
 const BACK_ONLINE_MS = 1_000; // devices that come back online together do not ask together
+const LONGEST_REASON = 500; // of what a server says, in a message
 const LONGEST_TIMER_MS = 2 ** 31 - 1; // browsers fire a longer one at once
 const NEVER = new AbortController().signal;
 
@@ -590,8 +591,8 @@ class Line {
     return this.#drop(waiters);
   }
 
-  #giveUp({ giveUp, sleepMs }, { cause }, waiters) {
-    for (const waiter of waiters) waiter.fail(givenUp(giveUp, { cause, ...waiter.wait.facts() }));
+  #giveUp({ giveUp, sleepMs }, report, waiters) {
+    for (const waiter of waiters) waiter.fail(givenUp(giveUp, report, waiter.wait.facts()));
     return this.#drop(waiters, sleepMs);
   }
 
@@ -615,8 +616,12 @@ function refuse(waiter, status, problem) {
 }
 
 function refusal(status, problem, facts) {
-  const why = problem?.detail ?? problem?.title ?? "it did not say why";
-  return new RequestRefused(`Refused with ${status}: ${why}`, { sentence: REFUSED, status, problem, ...facts });
+  const message = `Refused with ${status}: ${reasonIn(problem)}`;
+  return new RequestRefused(message, { sentence: REFUSED, status, problem, ...facts });
+}
+
+function reasonIn(problem) {
+  return String(problem?.detail ?? problem?.title ?? "it did not say why").slice(0, LONGEST_REASON);
 }
 
 /** What the caller chose to do about a task that is stuck. */
@@ -684,7 +689,7 @@ class Server {
       if (report.kind === "problem") throw refusal(report.status, report.problem, facts);
       const step = nextTry(pace, report, { holdMs: 0, leftMs: deadline - now() });
       this.tried(report, { holdMs: 0, tasks: 1, ...step });
-      if (step.giveUp) throw givenUp(step.giveUp, { cause: report.cause, ...facts });
+      if (step.giveUp) throw givenUp(step.giveUp, report, facts);
       await pause(step, signal);
       if (now() >= deadline) throw expired(lifetimeMs, facts);
     }
@@ -698,9 +703,10 @@ function gatewayOf(origin) {
   return gateways.get(origin);
 }
 
-function givenUp(budget, facts) {
+function givenUp(budget, { status, problem, cause }, facts) {
   const sentence = budget === "rollOvers" ? GOES_ON : UNREACHABLE;
-  return new PollGaveUp(`Gave up after too many ${budget} in a row`, { sentence, ...facts });
+  const last = cause?.message ?? `${status}, ${reasonIn(problem)}`;
+  return new PollGaveUp(`Gave up after too many ${budget} in a row; the last one: ${last}`, { sentence, cause, ...facts });
 }
 
 function expired(lifetimeMs, facts) {
