@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID, uuid4
 
 from tasks_app import catalogue
@@ -128,12 +128,19 @@ class Worker:
         (self._hurry if self._stopping.is_set() else self._stopping).set()
 
     async def shut_down(self) -> None:
-        """Stop claiming, let running tasks finish within the grace, release the others, and commit all of it."""
+        """Stop claiming, let running tasks finish within the grace, release the others, and commit all of it.
+
+        A database that is away has as long to come back: a task has finished when its end is written.
+        """
         emit("worker.stopping", id=self.id, running=self.held.running)
+        grace_ends = self._loop.time() + self.options.grace_seconds
         self.executor.drain()
         await self.claimer.retire(within=_CLAIM_SECONDS)
-        await self._finish_or_hurry()
+        await self._unless_hurried(self.held.idle.wait(), grace_ends)
         await self.executor.release()
+        await self._unless_hurried(
+            self.committer.drain(within=self.options.grace_seconds), grace_ends
+        )
         written = await self.committer.drain(within=_COMMIT_SECONDS)
         await self._pulse.stop()
         await self._upkeep.stop()
@@ -154,14 +161,11 @@ class Worker:
         emit("worker.blocked", id=self.id, running=self.held.running)
         self._heartbeat.stop(_GOODBYE_SECONDS, give_back=True)
 
-    async def _finish_or_hurry(self) -> None:
-        waits = [
-            asyncio.create_task(self.held.idle.wait()),
-            asyncio.create_task(self._hurry.wait()),
-        ]
-        await asyncio.wait(
-            waits, timeout=self.options.grace_seconds, return_when=asyncio.FIRST_COMPLETED
-        )
+    async def _unless_hurried(self, end: Coroutine[Any, Any, Any], until: float) -> None:
+        """Wait for `end`, for a second signal, or until then."""
+        waits = [asyncio.create_task(end), asyncio.create_task(self._hurry.wait())]
+        left = max(0.0, until - self._loop.time())
+        await asyncio.wait(waits, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
 

@@ -309,3 +309,26 @@ async def test_a_row_that_somebody_has_locked_holds_up_no_other_task(settings, e
     assert (snapshot.status, snapshot.attempt) == (Status.SUCCESS, 1)
     assert [row[1] for row in await history(snapshot.id)] == ["enqueued", "started", "succeeded"]
     assert not emitted.of("task.fenced")
+
+
+@pytest.mark.parametrize("hurried", [False, True])
+async def test_the_grace_is_for_writing_what_has_run_as_well(monkeypatch, emitted, hurried):
+    """A database that takes no commits when a worker has to stop costs no result; unless a second signal comes."""
+    monkeypatch.setattr(process, "_COMMIT_SECONDS", 0.05)
+    async with working(grace_seconds=600.0) as worker:
+        handle = await sample_tasks.wait_at.aenqueue("late")
+        await aeventually(lambda: sample_tasks.seen["started late"])
+        async with await psycopg.AsyncConnection.connect(**dsn.parameters("test")) as admin:
+            await admin.execute("SELECT FROM tasks_app_task WHERE id = %s FOR UPDATE", [handle.id])
+            sample_tasks.gates["late"].set()
+            await aeventually(lambda: emitted.of("commit.locked"))
+            worker.stop()
+            ending = asyncio.create_task(worker.shut_down())
+            _, waiting = await asyncio.wait({ending}, timeout=0.5)
+            assert waiting
+            if hurried:
+                worker.stop()
+                await ending
+        await ending
+    expected = Status.RUNNING if hurried else Status.SUCCESS
+    assert (await look(handle)).status is expected
