@@ -44,20 +44,18 @@ class Address:
         return _MOST_TICKETS if isinstance(self.ticket, Mapping) else _MOST_TASKS
 
     def tickets_for(self, tasks: Collection[str]) -> list[str]:
-        """What goes along with a request that reads these tasks. Raises Misused where a task has no ticket."""
-        if self.ticket is None or isinstance(self.ticket, str):
-            if self.ticket and len(tasks) > 1:
-                raise Misused(
-                    f"ticket is that of one task, and {len(tasks)} are asked for; give each task's own: "
-                    "ticket={task_id: ticket, …}."
-                )
-            return [self.ticket] if self.ticket else []
-        for task in tasks:
-            if task not in self.ticket:
-                raise Misused(
-                    f"ticket has none for task {task}; add the poll_ticket that its submission was answered with."
-                )
-        return [secret("ticket", self.ticket[task]) or "" for task in tasks]
+        """What goes along with a request that reads these tasks: a ticket for each, or none and the token instead.
+
+        Raises Misused where neither will do.
+        """
+        tickets = self.ticket
+        if tickets is None or not tasks:
+            return []
+        if isinstance(tickets, str):
+            return [_of_one(tickets, tasks)]
+        if self.token and not any(task in tickets for task in tasks):
+            return []
+        return [_of_each(tickets, task) for task in tasks]
 
     def follows(self, http: httpx.Client | httpx.AsyncClient) -> bool:
         """Whether redirects are followed: never with a token, and at a foreign endpoint as its httpx client does."""
@@ -83,6 +81,23 @@ class Address:
         if request.body is not None:
             headers["Content-Type"] = JSON_MEDIA_TYPE
         return headers
+
+
+def _of_one(ticket: str, tasks: Collection[str]) -> str:
+    if len(tasks) > 1:
+        raise Misused(
+            f"ticket is that of one task, and {len(tasks)} are asked for; give each task's own: "
+            "ticket={task_id: ticket, …}."
+        )
+    return ticket
+
+
+def _of_each(tickets: Mapping[str, str], task: str) -> str:
+    if task not in tickets:
+        raise Misused(
+            f"ticket has none for task {task}; add the poll_ticket that its submission was answered with."
+        )
+    return secret("ticket", tickets[task]) or ""
 
 
 def address(base_url: str, token: str | None, ticket: Ticket) -> Address:

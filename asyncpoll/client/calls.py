@@ -145,7 +145,7 @@ class Calls:
     ) -> Conversation[Any, Any]:
         about = canonical(task_id)
         path = f"tasks/{quote(about, safe='')}{path}"
-        request = Request(kind, method, path, body=body, tasks=(about,))
+        request = Request(kind, method, path, body=body, tasks=(about,) if method == "GET" else ())
         return self._conversation(Once(request, about, read), lifetime)
 
     def _wait(

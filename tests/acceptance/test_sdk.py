@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncpoll.client import PollLifetimeExceeded, Refused, TaskFailed, TaskNotFound
+from asyncpoll.client import AsyncClient, PollLifetimeExceeded, Refused, TaskFailed, TaskNotFound
 from asyncpoll.contract import Status
 from tasks_app.models.task import new_task_id
 from tests.acceptance.processes import server, worker
@@ -75,6 +75,16 @@ async def test_many_tasks_are_waited_for_with_one_request_at_a_time(client):
     assert sorted(answer.task_id for answer in await client.as_completed(ids[:5])) == sorted(
         ids[:5]
     )
+
+
+async def test_who_has_nothing_but_a_ticket_for_each_task_waits_for_them_together(client, base_url):
+    """More than fit into one request, and without any other credentials."""
+    made = [await client.submit("sample.add", kwargs={"a": n}) for n in range(42)]
+    tickets = {answer.task_id: answer.poll_ticket for answer in made}
+    kind = "async" if isinstance(client.client, AsyncClient) else "sync"
+    async with Caller(kind, base_url, ticket=tickets) as holder:
+        answers = await holder.wait_all(tickets)
+    assert [answer.result for answer in answers] == list(range(1, 43))
 
 
 async def test_one_unknown_id_among_many_is_raised_and_alone_as_well(client):

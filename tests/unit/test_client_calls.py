@@ -249,6 +249,20 @@ async def test_many_tasks_are_waited_for_with_a_ticket_each(kind):
     assert asked == [["t1:abc", "t2:def"], ["t2:def"], ["t3:ghi"]]
 
 
+async def test_a_ticket_only_reads_and_leaves_all_else_to_the_token(kind):
+    """Also the tasks that it is not for."""
+    for ticket in ("t1:abc", TICKETS):
+        with ScriptedServer([success()]) as server:
+            async with Caller(kind, server.url, token="ap_1_2", ticket=ticket) as client:
+                await client.get("t1")
+                await client.cancel("t1")
+                await client.submit("work")
+                if ticket is TICKETS:
+                    await client.get("t9")
+        read, *others = ["ticket" in one.query for one in server.requests]
+        assert read and others in ([False] * 2, [False] * 3)
+
+
 def test_no_more_tickets_go_along_than_fit_into_an_address():
     """Gateways take 8 KB for a request's first line; the others have their turn."""
     tickets = {str(number): "x" * 120 for number in range(50)}
