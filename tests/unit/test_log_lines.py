@@ -187,6 +187,24 @@ def test_no_secret_reaches_a_line(written: Written, kind: str) -> None:
     assert written().count("[hidden]") > len(logs.LINES) / 2
 
 
+def test_what_a_formatter_of_the_projects_own_gets_is_one_line_without_secrets(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It knows nothing of ours."""
+    monkeypatch.setattr(logs, "_repeats", Repeats())
+    monkeypatch.setattr(events, "_listeners", [])
+    caplog.set_level(logging.DEBUG, "tasks_app")
+    logs.install()
+    token = issue("alice", ["read"], None, "").text
+    for event in logs.LINES:
+        emit(event, **facts_of(event, f"{EVIL} {token}"))
+    emit("nobody.knows", error=ValueError(f"{EVIL} {token}"), seen=[EVIL])
+    assert len(caplog.messages) > len(logs.LINES)
+    broken = [text for text in caplog.messages if len(text.splitlines()) != 1 or "\x1b" in text]
+    assert not broken
+    assert token.split("_")[2] not in "".join(caplog.messages)
+
+
 @pytest.mark.parametrize("kind", ["json", "line"])
 def test_lines_of_others_are_one_line_without_secrets_too(kind: str) -> None:
     """Where they go through our formatter."""
