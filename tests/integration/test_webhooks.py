@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from standardwebhooks.webhooks import Webhook
+from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from asyncpoll.contract import Status
 from tasks_app import conf
@@ -427,11 +427,11 @@ async def test_many_dead_hosts_leave_places_to_others(
 async def test_the_dead_hosts_of_an_owner_leave_places_to_other_owners(
     service, hooks, settings, emitted
 ):
-    """It has half of them, though it has a host for each and was there first."""
+    """It has half of them, though it has a host for each and was there first. What arrives is signed by its own owner."""
     dead_hosts = [f"127.0.0.{number}" for number in range(2, 42)]
     settings.ASYNCPOLL = {**settings.ASYNCPOLL, "WEBHOOK_TEST_HOSTS": ["localhost", *dead_hosts]}
-    for owner in ("acme", "zenith"):
-        _, kept = make_secret(owner)
+    secrets = {owner: make_secret(owner) for owner in ("acme", "zenith")}
+    for owner, (_, kept) in secrets.items():
         await service.pool.run(keep_webhook_secret(owner, kept, replace=False))
     with socket.create_server(("0.0.0.0", 0), backlog=50) as dead:
         urls = [f"https://{host}:{dead.getsockname()[1]}/" for host in dead_hosts]
@@ -443,6 +443,10 @@ async def test_the_dead_hosts_of_an_owner_leave_places_to_other_owners(
             loop.wake()
             await aeventually(lambda: emitted.of("delivery.sent"))
             assert not emitted.of("delivery.failed")
+    [received] = hooks.received
+    assert Webhook(secrets["zenith"][0]).verify(received.body, dict(received.headers))
+    with pytest.raises(WebhookVerificationError):
+        Webhook(secrets["acme"][0]).verify(received.body, dict(received.headers))
 
 
 async def test_a_new_secret_signs_beside_the_old_one(service, hooks, secret, settings):
