@@ -32,6 +32,8 @@ INBOXES = Route()
 _BATCH = 500
 # Hints may be lost, and then this is how late an end is told.
 _EVERY_SECONDS = 5.0
+# Where one look does not take in all: an owner with thousands of hosts, all of them due, keeps no database busy.
+_NEXT_LOOK_SECONDS = 0.05
 # Whoever took a webhook and died has it sent again after this long; longer than an attempt and the recording of it.
 _LEASE_SECONDS = 3 * ATTEMPT_SECONDS
 # A host that does not answer has an eighth of the places.
@@ -60,13 +62,12 @@ class Deliveries(Loop):
         inboxes = routes.pop(INBOXES, None)
         # The others' turn, where there are more than one look takes in.
         self._start = next(reversed(routes)) if len(routes) == MOST_ROUTES else INBOXES
-        is_behind = self._start != INBOXES
-        if inboxes is not None and inboxes <= 0:
-            is_behind |= await self._fill()
+        longest = _EVERY_SECONDS if self._start == INBOXES else _NEXT_LOOK_SECONDS
+        is_behind = inboxes is not None and inboxes <= 0 and await self._fill()
         if conf.current().WEBHOOKS:
             is_behind |= await self._take(self._room(routes))
         ahead = [seconds for seconds in (inboxes, *routes.values()) if seconds and seconds > 0]
-        return 0.0 if is_behind else min([_EVERY_SECONDS, *ahead])
+        return 0.0 if is_behind else min([longest, *ahead])
 
     async def stop(self, within: float = 2.0) -> None:
         """End; what is being sent is sent again by somebody else, unless it is over within a second."""

@@ -18,6 +18,7 @@ from tasks_app import conf
 from tasks_app.models import Delivery, DeliveryAttempt
 from tasks_app.observers import logs
 from tasks_app.store import Target, keep_webhook_secret, lock_task, promise, step
+from tasks_app.store import deliveries as store_deliveries
 from tasks_app.upkeep import Deliveries
 from tasks_app.upkeep import deliveries as upkeep_deliveries
 from tasks_app.wakeup.service import WakeupService
@@ -447,6 +448,22 @@ async def test_the_dead_hosts_of_an_owner_leave_places_to_other_owners(
     assert Webhook(secrets["zenith"][0]).verify(received.body, dict(received.headers))
     with pytest.raises(WebhookVerificationError):
         Webhook(secrets["acme"][0]).verify(received.body, dict(received.headers))
+
+
+async def test_more_hosts_than_one_look_takes_in_all_have_their_turn(
+    service, secret, settings, monkeypatch
+):
+    """One look after the other, although those that were seen first are still being sent."""
+    for module in (store_deliveries, upkeep_deliveries):
+        monkeypatch.setattr(module, "MOST_ROUTES", 2)
+    monkeypatch.setattr(upkeep_deliveries, "_EVERY_SECONDS", 60.0)
+    hosts = [f"127.0.0.{number}" for number in range(2, 7)]
+    settings.ASYNCPOLL = {**settings.ASYNCPOLL, "WEBHOOK_TEST_HOSTS": hosts}
+    with socket.create_server(("0.0.0.0", 0)) as silent:
+        port = silent.getsockname()[1]
+        await ended(service, *(f"https://{host}:{port}/" for host in hosts))
+        async with delivering(service) as loop:
+            await aeventually(lambda: loop._places._hosts == dict.fromkeys(hosts, 1))
 
 
 async def test_a_new_secret_signs_beside_the_old_one(service, hooks, secret, settings):
