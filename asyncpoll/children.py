@@ -166,6 +166,23 @@ async def supervise(
 
     `on_stop` is called before they are told. A second signal hurries them. Raises what gives up, after the same end.
     """
+    stop = _on_signals(signals, children)
+    works = [*more, *(child.keep() for child in children)]
+    tasks = [asyncio.create_task(work) for work in works]
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await _first_to_fail(stopping, tasks)
+    finally:
+        stop.set()
+        on_stop()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*(child.end() for child in children))
+
+
+def _on_signals(signals: Sequence[signal.Signals], children: Sequence[Child]) -> asyncio.Event:
+    """What the first one sets; the second hurries the children."""
     stop = asyncio.Event()
 
     def on_signal() -> None:
@@ -179,18 +196,7 @@ async def supervise(
     loop = asyncio.get_running_loop()
     for number in signals:
         loop.add_signal_handler(number, on_signal)
-    works = [*more, *(child.keep() for child in children)]
-    tasks = [asyncio.create_task(work) for work in works]
-    stopping = asyncio.create_task(stop.wait())
-    try:
-        await _first_to_fail(stopping, tasks)
-    finally:
-        stop.set()
-        on_stop()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*(child.end() for child in children))
+    return stop
 
 
 def restart_delay(deaths: int, first_seconds: float, longest_seconds: float) -> float:

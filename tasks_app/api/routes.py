@@ -45,42 +45,43 @@ class CheckedJson(Parser):
 def check_body(request: HttpRequest) -> None:
     """Decode the body of a POST. Raises ProblemRaised unless it is JSON, says so, and is not too large."""
     most = conf.current().MAX_BODY_BYTES
-    declared = request.META.get("CONTENT_LENGTH") or "0"
-    if (declared.isdecimal() and declared.isascii() and int(declared[:19]) > most) or len(
-        request.body
-    ) > most:
-        raise ProblemRaised(
-            problem(
-                Problem.BODY_TOO_LARGE, 413, f"The body is larger than {most:,} bytes; send less."
-            )
+    if _declared_bytes(request) > most or len(request.body) > most:
+        raise _refused(
+            Problem.BODY_TOO_LARGE, 413, f"The body is larger than {most:,} bytes; send less."
         )
     if request.content_type != JSON_MEDIA_TYPE:
         # A page of another origin can send text/plain without asking; it can't send this.
-        raise ProblemRaised(
-            problem(
-                Problem.UNSUPPORTED_MEDIA_TYPE,
-                415,
-                f"Content-Type is {request.content_type!r}; send {JSON_MEDIA_TYPE}.",
-            )
+        raise _refused(
+            Problem.UNSUPPORTED_MEDIA_TYPE,
+            415,
+            f"Content-Type is {request.content_type!r}; send {JSON_MEDIA_TYPE}.",
         )
+    request.json_body = _decoded(request.body)  # type: ignore[attr-defined]
+
+
+def _declared_bytes(request: HttpRequest) -> int:
+    declared = request.META.get("CONTENT_LENGTH") or "0"
+    return int(declared[:19]) if declared.isdecimal() and declared.isascii() else 0
+
+
+def _decoded(sent: bytes) -> Any:
     try:
         # Not orjson, which makes a float of an integer that needs more than 64 bits.
-        text = request.body.decode()
-        body = json.loads(text, parse_constant=_refuse)
+        body = json.loads(sent.decode(), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise ProblemRaised(
-            problem(Problem.INVALID_BODY, 400, f"The body is not JSON: {error}.")
-        ) from None
+        raise _refused(Problem.INVALID_BODY, 400, f"The body is not JSON: {error}.") from None
     if isinstance(body, dict) and len(body) > _MOST_MEMBERS:
         # Each that is unknown would be an error of its own, and listing them all takes seconds.
-        raise ProblemRaised(
-            problem(
-                Problem.INVALID_BODY,
-                422,
-                f"The body has {len(body):,} members; there are none so many to send.",
-            )
+        raise _refused(
+            Problem.INVALID_BODY,
+            422,
+            f"The body has {len(body):,} members; there are none so many to send.",
         )
-    request.json_body = body  # type: ignore[attr-defined]
+    return body
+
+
+def _refused(kind: Problem, status: int, detail: str) -> ProblemRaised:
+    return ProblemRaised(problem(kind, status, detail))
 
 
 class Needs:

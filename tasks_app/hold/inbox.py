@@ -53,23 +53,17 @@ async def wait_for_inbox(owner: str, account: Account, asked_seconds: float) -> 
         finally:
             service.hub.inboxes.leave(waiter)
     outcome = _outcome(bool(entries), why, verdict)
-    answer = InboxAnswer(
+    held_seconds = time.monotonic() - started
+    emit("hold.answered", route=_ROUTE, outcome=outcome, cause=None, held_seconds=held_seconds)
+    return InboxAnswer(
         entries=tuple(entries[:MOST_ENTRIES]),
         has_more=len(entries) > MOST_ENTRIES,
         outcome=outcome,
         window=window,
-        held_seconds=time.monotonic() - started,
+        held_seconds=held_seconds,
         backoff_ms=backoff_ms(outcome, window.granted_seconds),
         at_once=at_once,
     )
-    emit(
-        "hold.answered",
-        route=_ROUTE,
-        outcome=outcome,
-        cause=None,
-        held_seconds=answer.held_seconds,
-    )
-    return answer
 
 
 async def _read(service: WakeupService, owner: str) -> list[Entry]:
