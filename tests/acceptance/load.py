@@ -13,7 +13,7 @@ from tests.holdsite.client import Answer, Connection
 Request = tuple[str, str, bytes]
 PLAIN: Request = ("/plain", "GET", b"")
 # A client's own pace: without one, twenty of them would be all that the machine does.
-PACE_SECONDS = 0.02
+PACE_SECONDS = 0.04
 
 
 @dataclass(slots=True)
