@@ -263,6 +263,25 @@ class TestAgainstOurServer:
         inbox = site.client.get(f"{site.origin}/api/v1/inbox?max_hold_seconds=20", timeout=30)
         assert task.id in inbox.text
 
+    def test_an_endpoint_that_only_short_polls_is_asked_until_its_status_is_the_end(
+        self, site: Site, page: Page
+    ) -> None:
+        """Here our own, taken for somebody else's."""
+        [task] = site.tasks()
+        page.goto(f"{site.origin}/demo")
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        begin(
+            page,
+            "const { waitForTerminal } = await import(new URL('/static/tasks_app/asyncpoll.js', location));"
+            "return (await waitForTerminal(argument)).result;",
+            f"/api/v1/tasks/{task.id}",
+        )
+        eventually(lambda: len(asked) >= 3 or page.wait_for_timeout(10))
+        task.succeed("done")
+        assert came(page) == "done"
+        assert set(asked[-2:]) == {f"{site.origin}/api/v1/tasks/{task.id}"}
+
     def test_a_redirect_is_not_followed_but_told(self, site: Site, page: Page) -> None:
         """Below this address everything leads to the login."""
         page.goto(f"{site.origin}/demo")
