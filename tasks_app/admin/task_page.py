@@ -13,11 +13,12 @@ from django.db import transaction
 from django.forms import Media
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path
+from django.utils.html import format_html, format_html_join
 
 from asyncpoll.contract import TERMINAL, Status
 from tasks_app import catalogue, conf, queues
 from tasks_app.admin import live
-from tasks_app.admin.display import NOTHING, duration, instant
+from tasks_app.admin.display import NOTHING, duration, instant, status_badge
 from tasks_app.admin.documents import documents, is_json, whole
 from tasks_app.admin.history import SHOWN_ROWS, history
 from tasks_app.admin.task_list import TaskList
@@ -27,6 +28,8 @@ from tasks_app.store.verbs import OUTSIDE_WORKER
 
 if TYPE_CHECKING:
     from tasks_app.admin.task_list import SeenTask
+
+_SHOWN_RETRIES = 5
 
 
 class TaskPage(TaskList):
@@ -54,7 +57,7 @@ class TaskPage(TaskList):
                 "fields": (
                     ("attempts", "failed", "time_limit"),
                     ("worker_link", "lease"),
-                    "retried_from_link",
+                    ("retried_from_link", "retries"),
                 )
             },
         ),
@@ -220,6 +223,16 @@ class TaskPage(TaskList):
         if task.retried_from is None:
             return NOTHING
         return self.link_to(Task, task.retried_from, str(task.retried_from))
+
+    @admin.display(description="run again as")
+    def retries(self, task: SeenTask) -> str:
+        """The newest tasks that run this one again, and how they are."""
+        rows = Task.objects.using(task._state.db).filter(retried_from=task.pk).order_by("-id")
+        found = [
+            format_html("{} {}", self.link_to(Task, pk, str(pk)), status_badge(status))
+            for pk, status in rows.values_list("pk", "status")[:_SHOWN_RETRIES]
+        ]
+        return format_html_join("", "<div>{}</div>", ([each] for each in found)) or NOTHING
 
 
 def _said_of(task: SeenTask) -> str:

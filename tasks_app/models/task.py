@@ -158,6 +158,13 @@ class Task(models.Model):
             ),
             # For lists, newest first. Tasks without an owner pay nothing for it.
             models.Index("owner", "id", name="asyncpoll_owned", condition=Q(owner__gt="")),
+            # From a task to those that run it again, which few do.
+            models.Index(
+                "retried_from",
+                "id",
+                name="asyncpoll_retries",
+                condition=Q(retried_from__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -138,6 +138,9 @@ def test_the_buttons_lead_to_the_task_concerned(admin_client: Client) -> None:
     new = Task.objects.get(retried_from=waits)
     assert (code, location) == (302, page(new.pk))
     assert f'<a href="{page(waits)}">{waits}</a>' in admin_client.get(location).content.decode()
+    assert (
+        f'<a href="{location}">{new.pk}</a> <span' in admin_client.get(page(waits)).content.decode()
+    )
 
 
 def test_buttons_only_take_post_with_a_token(admin_client: Client) -> None:

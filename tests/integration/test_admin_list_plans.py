@@ -12,6 +12,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from tasks_app.limits import new_task_id
+from tasks_app.models import Task
 from tests.integration.admin_support import LIST
 
 pytestmark = pytest.mark.django_db
@@ -91,3 +93,9 @@ def test_no_page_reads_more_of_the_table_than_an_index_gives(
     [steps] = plans(admin_client, {"status": "RUNNING"})
     assert [step["Index Name"] for step in steps if "Index Name" in step] == [_LEASES]
     assert not [step for step in steps if step["Node Type"] == "Seq Scan"]
+
+
+def test_who_runs_a_task_again_is_found_by_an_index(table: None) -> None:
+    """Few tasks are in it."""
+    again = Task.objects.filter(retried_from=new_task_id()).order_by("-id")[:5]
+    assert "asyncpoll_retries" in again.explain()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,7 +16,7 @@ from django.utils import timezone
 
 from tasks_app.admin import standing
 from tasks_app.hold.admission import admission
-from tasks_app.models import Task, WebProcess
+from tasks_app.models import Task, WebProcess, WorkerProcess
 from tasks_app.serving.reports import Report
 from tasks_app.store import cancel
 from tests.integration.admin_support import failed, pending, running, succeeded
@@ -77,6 +78,33 @@ def test_it_says_how_tasks_ended_by_the_minute(admin_client: Client) -> None:
     assert sum(span.succeeded for span in spans) == 3
     assert sum(span.failed for span in spans) == 1
     assert all(0 <= each < 60 for each in (*spans[-1].ran, *spans[-1].waited))
+
+
+@pytest.mark.django_db
+def test_it_says_who_works_and_who_serves(admin_client: Client) -> None:
+    """With the age of each heartbeat; held requests, wake latency and link state of each web process."""
+    running()
+    now = timezone.now()
+    facts = {
+        "hostname": "web",
+        "pid": 1,
+        "started_at": now,
+        "bridge": "leader",
+        "lag_seconds": 0.012,
+    }
+    facts |= {"held": 3, "most_held": 500, "woken": 40, "wake_p50": 0.0015, "wake_p95": 0.004}
+    for pid, state in enumerate(({}, {"linked": False}, {"layered": False}, {"draining": True})):
+        usual = {"linked": True, "layered": True, "draining": False, "heartbeat_at": now}
+        WebProcess.objects.create(**{**facts, **usual, **state, "id": uuid4(), "pid": pid})
+    late = now - timedelta(minutes=3)
+    WebProcess.objects.filter(pid=0).update(heartbeat_at=late)
+    WorkerProcess.objects.update(heartbeat_at=late)
+    html = admin_client.get(reverse(PAGE)).content.decode()
+    for shown in ("3 of 500", "40 a minute", "P50 ≤ 2 ms, P95 ≤ 4 ms", "leader", "12 ms late"):
+        assert html.count(shown) == 4, shown
+    for badge in (">down<", ">layer down<", ">draining<"):
+        assert html.count(badge) == 1, badge
+    assert html.count(">silent<") == 2 and html.count("3 min ") == 2 and "host-1:4711" in html
 
 
 @pytest.mark.django_db
