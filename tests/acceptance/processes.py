@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from tests.holdsite.client import Answer, Connection
@@ -48,14 +48,19 @@ def worker(
 def started(
     command: list[str], database_url: str, **environment: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A Python process of the project, ended with everything it started."""
-    process = subprocess.Popen(
-        [sys.executable, *command], cwd=ROOT, env=_environment(database_url, environment)
-    )
-    try:
-        yield process
-    finally:
-        ended(process)
+    """A Python process of the project, ended with everything it started. `log_to` names a file for what it logs."""
+    path = environment.pop("log_to", "")
+    with Path(path).open("ab") if path else nullcontext() as log:
+        process = subprocess.Popen(
+            [sys.executable, *command],
+            cwd=ROOT,
+            env=_environment(database_url, environment),
+            stderr=log,
+        )
+        try:
+            yield process
+        finally:
+            ended(process)
 
 
 def said(command: list[str], database_url: str, **environment: str) -> tuple[int, str]:

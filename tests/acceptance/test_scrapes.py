@@ -9,7 +9,7 @@ import random
 import re
 import signal
 import socket
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -82,9 +82,10 @@ async def submitted_for(port: int, seconds: float) -> str:
 
 
 async def test_a_web_process_and_a_worker_tell_what_they_do(database_url, tmp_path):
-    """From submission to answer, each its own part; and one trace goes through both."""
-    watched, spans = free_port(), tmp_path / "spans"
+    """From submission to answer, each its own part; one trace goes through both, and each event is a line of JSON."""
+    watched, spans, log = free_port(), tmp_path / "spans", tmp_path / "log"
     traced = {"DJANGO_SETTINGS_MODULE": "tests.traced_settings", "SPANS": str(spans)}
+    traced["log_to"] = str(log)
     with (
         server("daphne", database_url, **traced) as (port, _),
         worker(database_url, "--metrics-port", str(watched), **traced),
@@ -126,6 +127,9 @@ async def test_a_web_process_and_a_worker_tell_what_they_do(database_url, tmp_pa
         traces[span["context"]["trace_id"]].add(span["name"])
     each = {"enqueue sample.add", "run sample.add", "answer long_poll"}
     assert sum(names == each for names in traces.values()) == TASKS
+    happened = Counter(json.loads(line)["event"] for line in log.read_text().splitlines())
+    assert happened["ASYNC_TASK_DONE"] == TASKS
+    assert happened["hub.trust_began"] == happened["worker.started"] == 1
 
 
 async def _is(port: int, name: str, value: float) -> bool:
