@@ -127,7 +127,8 @@ def _split(url: Any) -> SplitResult | None:
         return None
     try:
         httpx.URL(url)
-        return urlsplit(url)
+        parts = urlsplit(url)
+        return parts if parts.port is None or parts.port > 0 else None
     except (ValueError, httpx.InvalidURL):
         return None
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from asyncpoll.client.documents import Unreadable, milliseconds, number
 from asyncpoll.client.errors import Misused, TaskFailed
-from asyncpoll.client.given import LONGEST_ID, canonical, shown
+from asyncpoll.client.given import canonical, is_id, shown
 from asyncpoll.contract import Outcome, Status
 
 # What the database counts up to.
@@ -166,8 +166,8 @@ def _ticket(value: Any) -> str | None:
 
 def _task_id(document: Any) -> str:
     task_id = _text(document, "task_id")
-    if len(task_id) > LONGEST_ID:
-        raise Unreadable(f"task_id is {task_id!r:.80}; it must have at most {LONGEST_ID} letters")
+    if not is_id(task_id):
+        raise Unreadable(f"task_id is {task_id!r:.80}; it must be short and printable")
     return task_id
 
 

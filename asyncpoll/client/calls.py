@@ -29,6 +29,8 @@ class Calls:
     """Builds the conversation for each call. Raises Misused for what can't be asked."""
 
     def __init__(self, to: Address, policy: PollPolicy) -> None:
+        if not isinstance(policy, PollPolicy):
+            raise Misused(f"policy is {given.shown(policy)}; give PollPolicy(…).")
         self._to = to
         self._policy = policy
         self._promises = Promises()

@@ -69,8 +69,12 @@ class AnyDriver(ABC, Generic[Http]):
 
     def _http_for(self, ask: Ask) -> Http:
         """The given client, or one of our own; a second one, whose connections are all new, where that matters."""
-        if self._given is not None:
-            return self._given
+        http = self._given or self._own(ask)
+        if http.is_closed:
+            raise Misused("The client has been closed; make another.")
+        return http
+
+    def _own(self, ask: Ask) -> Http:
         key = os.getpid(), ask.on_new_connection
         with self._making:
             if key not in self._made:
@@ -131,6 +135,7 @@ class Driver(AnyDriver[httpx.Client]):
 
     def settle(self, conversation: Conversation[N, V], tell: Callable[[N], Any] | None = None) -> V:
         """The value that a conversation ends with. Its news go to `tell`."""
+        given.callback("on_change", tell, is_awaited=False)
         with closing(self.converse(conversation)) as news:
             for item in news:
                 if tell is not None:
@@ -174,6 +179,7 @@ class AsyncDriver(AnyDriver[httpx.AsyncClient]):
     """Lets the event loop go on."""
 
     _of = httpx.AsyncClient
+    _loop: asyncio.AbstractEventLoop | None = None
 
     async def converse(self, conversation: Conversation[N, V]) -> AsyncGenerator[N, None]:
         """Carry out the steps of a conversation. Yields its news."""
@@ -203,6 +209,7 @@ class AsyncDriver(AnyDriver[httpx.AsyncClient]):
         self, conversation: Conversation[N, V], tell: Callable[[N], Any] | None = None
     ) -> V:
         """The value that a conversation ends with. Its news go to `tell`, which may be a coroutine function."""
+        given.callback("on_change", tell, is_awaited=True)
         async with aclosing(self.converse(conversation)) as news:
             async for item in news:
                 if tell is not None:
@@ -215,6 +222,7 @@ class AsyncDriver(AnyDriver[httpx.AsyncClient]):
             await http.aclose()
 
     async def _send(self, ask: Ask) -> Reply | Failure:
+        self._stay_in(asyncio.get_running_loop())
         exchange = Exchange(ask, self.policy)
         http = self._http_for(ask)
         request = self._request(http, ask, exchange.atrace)
@@ -238,6 +246,12 @@ class AsyncDriver(AnyDriver[httpx.AsyncClient]):
             async for chunk in response.aiter_raw() if is_to_come else response.aiter_bytes():
                 exchange.add(chunk)
             return response
+
+    def _stay_in(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Connections can't be moved to another event loop."""
+        self._loop = self._loop or loop
+        if self._loop is not loop:
+            raise Misused("The client belongs to another event loop; make one in each.")
 
     def _make(self, limits: httpx.Limits) -> httpx.AsyncClient:
         return httpx.AsyncClient(verify=tls(), limits=limits)

@@ -12,7 +12,7 @@ from uuid import UUID
 from asyncpoll.client.errors import Misused
 
 # The server shows no more of an id that it can't read.
-LONGEST_ID: Final = 60
+_LONGEST_ID: Final = 60
 # The server's own bound.
 _LONGEST_KEY: Final = 255
 # Thirty years: sockets and sleeps take little more.
@@ -53,7 +53,7 @@ def lifetime(value: Any) -> float:
 def canonical(task_id: object) -> str:
     """An id as the server writes it, whichever way a UUID was written. Raises Misused."""
     text = str(task_id)
-    if not isinstance(task_id, str | UUID | int) or not 1 <= len(text) <= LONGEST_ID:
+    if not isinstance(task_id, str | UUID | int) or not is_id(text):
         raise Misused(
             f"task_id is {shown(task_id)}; give the id of a task, as `submit` answered it."
         )
@@ -61,6 +61,11 @@ def canonical(task_id: object) -> str:
         return str(UUID(text))
     except ValueError:
         return text
+
+
+def is_id(text: str) -> bool:
+    """True if it may be the id of a task, as far as anybody can tell who is not the server."""
+    return 1 <= len(text) <= _LONGEST_ID and text.isprintable()
 
 
 def several(name: str, value: Any, what: str) -> tuple[Any, ...]:
@@ -90,6 +95,14 @@ def hooks(value: Any) -> tuple[Callable[..., Any], ...]:
     return found
 
 
+def callback(name: str, value: Any, is_awaited: bool) -> None:
+    """A function, or None; a coroutine function only where it is awaited. Raises Misused."""
+    if value is None or (callable(value) and (is_awaited or not iscoroutinefunction(value))):
+        return
+    kind = "a function" if is_awaited else "a function, which is not awaited"
+    raise Misused(f"{name} is {shown(value)}; give {kind}.")
+
+
 def name_of_task(value: Any) -> str:
     """The name that a task is submitted by. Raises Misused."""
     if isinstance(value, str) and value:
@@ -99,7 +112,7 @@ def name_of_task(value: Any) -> str:
 
 def entry_id(value: Any) -> str:
     """The id of an entry of the inbox. Raises Misused."""
-    if isinstance(value, str) and value:
+    if isinstance(value, str) and value and value.isprintable():
         return value
     raise Misused(f"entry is {shown(value)}; give an entry of the inbox, or its id.")
 

@@ -33,8 +33,8 @@ class Many:
         linger_ms: float = 0,
         at_once: int = 100,
     ) -> None:
-        self._versions = dict.fromkeys(map(canonical, several("task_ids", task_ids, "ids")), 0)
-        self._given = tuple(self._versions)
+        self._given = tuple(map(canonical, several("task_ids", task_ids, "ids")))
+        self._versions = dict.fromkeys(self._given, 0)
         self.about = ", ".join(list(self._versions)[:3]) or "no task"
         self.last: Answer | None = None
         self.problems: dict[str, Refused] = {}
@@ -89,7 +89,7 @@ class Many:
             raise error
 
     def in_order(self, answers: Iterable[Any]) -> list[Answer]:
-        """The answers in the order in which the tasks were given. Raises the first problem."""
+        """An answer for each task that was given, however often it was. Raises the first problem."""
         self.raise_problem()
         of = {canonical(answer.task_id): answer for answer in answers}
         return [of[task_id] for task_id in self._given]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 
 import httpx
 import pytest
 
 from asyncpoll.client import AsyncClient, Client, Misused, PollPolicy, wait_for_terminal
+from asyncpoll.client.testing import ScriptedServer, success
 from asyncpoll.planfile import PlanFile
 from tests.sdk import KINDS, Caller
 
@@ -23,6 +25,8 @@ CALLS = {
     "lifetime of text": (lambda c: c.wait("t", lifetime="9"), "lifetime is '9'; give seconds, from 0"),
     "lifetime of NaN": (lambda c: c.wait("t", lifetime=float("nan")), "every wait ends"),
     "lifetime beyond all": (lambda c: c.wait_all(["t"], lifetime=10**400), "lifetime is 1000"),
+    "an id that no URL can have": (lambda c: c.get("\ud800"), "task_id is '.ud800'; give the id"),
+    "no function": (lambda c: c.wait("t", on_change=5), "on_change is 5; give a function"),
     "no task id": (lambda c: c.wait(None), "task_id is None; give the id of a task"),
     "bytes for an id": (lambda c: c.get(b"t"), "task_id is b't'; give the id"),
     "an id as long as a book": (lambda c: c.cancel("t" * 61), "task_id is 'ttt"),
@@ -91,6 +95,12 @@ def test_a_client_that_can_not_be_is_refused():
     """Address, credentials, and an httpx client of the other kind."""
     with pytest.raises(Misused, match="base_url is None; give http://HOST"):
         Client(None)
+    with pytest.raises(Misused, match="base_url is 'http://h:99999'; give http://HOST"):
+        Client("http://h:99999")
+    with pytest.raises(Misused, match=r"policy is \{'hold_seconds': 1\}; give PollPolicy"):
+        Client("http://h", policy={"hold_seconds": 1})
+    with Client("http://h") as client, pytest.raises(Misused, match="which is not awaited"):
+        client.wait("t", on_change=AsyncClient.get)
     with pytest.raises(Misused, match="token is empty or has"):
         Client("http://h", token=5)
     with pytest.raises(Misused, match=r"an AsyncClient; give an httpx\.Client"):
@@ -99,3 +109,26 @@ def test_a_client_that_can_not_be_is_refused():
         AsyncClient("http://h", http=http)
     with httpx.Client() as http, pytest.raises(Misused, match="url is 5; give it as a text"):
         wait_for_terminal(http, 5)
+
+
+async def test_a_client_that_was_closed_says_so():
+    """Its own connections, or those of the caller's httpx client."""
+    with ScriptedServer([success()]) as server:
+        for kind in KINDS:
+            async with Caller(kind, server.url) as client:
+                await client.get("t")
+            with pytest.raises(Misused, match="The client has been closed; make another"):
+                await client.get("t")
+
+
+def test_a_client_of_another_event_loop_says_so():
+    """Its connections are of that one."""
+    with ScriptedServer([success()]) as server:
+        client = AsyncClient(server.url)
+
+        async def get():
+            return await client.get("t")
+
+        assert asyncio.run(get()).succeeded
+        with pytest.raises(Misused, match="belongs to another event loop; make one in each"):
+            asyncio.run(get())

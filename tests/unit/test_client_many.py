@@ -80,6 +80,9 @@ def test_the_answers_come_in_the_order_that_was_asked_for():
     ended = [(one.lower(), 2, "SUCCESS") for one in many.unfinished[::-1]]
     talk = Talk(many).reply(200, told(*ended))
     assert [answer.task_id[-1] for answer in many.in_order(talk.news)] == ["8", "9"]
+    twice = Many(["a", "b", "a"])
+    talk = Talk(twice).reply(200, told(("b", 2, "SUCCESS"), ("a", 2, "SUCCESS")))
+    assert [answer.task_id for answer in twice.in_order(talk.news)] == ["a", "b", "a"]
 
 
 def test_who_gives_up_learns_which_are_unfinished():
