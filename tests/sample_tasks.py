@@ -253,15 +253,18 @@ async def block_loop(seconds: float, note: str = "") -> str:
     return "blocked"
 
 
-@task(name="sample.end_process")
-def end_process() -> int | None:
-    """Forks a process and ends it, as multiprocessing's pools do; gives its exit code."""
-    process = get_context("fork").Process(target=time.sleep, args=(600,))
-    process.start()
-    process.terminate()
-    process.join(10)
-    process.kill()
-    return process.exitcode
+@task(name="sample.end_processes")
+def end_processes(count: int) -> list[int | None]:
+    """Forks processes and ends each at once, as multiprocessing's pools do; gives their exit codes."""
+    codes = []
+    for _ in range(count):
+        process = get_context("fork").Process(target=time.sleep, args=(600,))
+        process.start()
+        process.terminate()
+        process.join(10)
+        process.kill()
+        codes.append(process.exitcode)
+    return codes
 
 
 @task(name="sample.backend_pid")

@@ -29,8 +29,8 @@ LINES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "worker.stopping": (INFO, "Worker %(id)s stops; running: %(running tasks)s"),
         "worker.blocked": (
             WARNING,
-            "Worker %(id)s was to stop and a task blocks its event loop; it ends without that and gives back: "
-            "%(running running tasks)s",
+            "A task blocks the event loop of worker %(id)s beyond its time limit or the worker's grace; the worker ends "
+            "and gives back: %(running running tasks)s",
         ),
         "worker.died": (
             ERROR,

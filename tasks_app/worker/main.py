@@ -69,7 +69,9 @@ async def _work(
     on_interrupt = _ignore if watch.has_parent else worker.stop
     loop.add_signal_handler(signal.SIGINT, on_interrupt)
     keep_signals_to_ourselves()
-    patience = Patience(loop, options.grace_seconds, partial(_give_up, worker))
+    patience = Patience(
+        loop, options.grace_seconds, lambda: bool(worker.overdue()), partial(_give_up, worker)
+    )
     patience.hear([signal.SIGTERM] if watch.has_parent else [signal.SIGTERM, signal.SIGINT])
     patience.start()
     await worker.run()
@@ -80,9 +82,9 @@ async def _work(
         _leave()
 
 
-def _give_up(worker: Worker) -> None:
+def _give_up(worker: Worker, code: int) -> None:
     worker.give_up()
-    _leave()
+    _leave(code)
 
 
 def _ignore() -> None:
@@ -102,9 +104,9 @@ def _threads_left(within: float) -> bool:
     return any(thread.is_alive() for thread in waited_for)
 
 
-def _leave() -> None:
+def _leave(code: int = 0) -> None:
     """End the process although threads or coroutines of abandoned attempts still run; all that counts is written."""
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)
+    os._exit(code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ from tasks_app.worker.pulse import WorkerPulse
 _CLAIM_SECONDS = 4.0
 _COMMIT_SECONDS = 4.0
 _GOODBYE_SECONDS = 3.0
+# An attempt that outlasts its time limit ends then, or at the end of its clean-up.
+_OVERDUE_SECONDS = 10.0
 
 
 class Upkeep(Protocol):
@@ -156,10 +159,23 @@ class Worker:
             unwritten=0 if written else len(self.held.all()),
         )
 
+    def overdue(self) -> list[Attempt]:
+        """The attempts whose time limit has long passed: an event loop that goes round would have ended them."""
+        limit = time.monotonic() - _OVERDUE_SECONDS
+        return [
+            attempt
+            for attempt in self.held.all()
+            if not attempt.is_over and attempt.started_at + attempt.claimed.timeout_seconds < limit
+        ]
+
     def give_up(self) -> None:
-        """Give everything back without the event loop, from another thread, for a process that ends right after it."""
-        emit("worker.blocked", id=self.id, running=self.held.running)
-        self._heartbeat.stop(_GOODBYE_SECONDS, give_back=True)
+        """Give back without the event loop, from another thread, for a process that ends right after it.
+
+        What is overdue is left to the rescue, which counts it as the failure that it is.
+        """
+        overdue = self.overdue()
+        emit("worker.blocked", id=self.id, running=self.held.running - len(overdue))
+        self._heartbeat.stop(_GOODBYE_SECONDS, give_back=True, but=overdue)
 
     async def _unless_hurried(self, end: Coroutine[Any, Any, Any], until: float) -> None:
         """Wait for `end`, for a second signal, or until then."""

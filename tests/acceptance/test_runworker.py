@@ -94,13 +94,13 @@ def test_a_task_that_blocks_the_event_loop_is_released_all_the_same(queue, tmp_p
 
 
 def test_what_a_task_ends_is_not_its_worker(queue):
-    """Not by a signal to a process that it forked, nor by SystemExit in a coroutine that it began."""
+    """Not by a signal to a process that it forked, however soon it comes, nor by SystemExit in a coroutine that it began."""
     with runworker(queue, "--concurrency", "1") as worker:
-        forks = queue.enqueue(sample_tasks.end_process)
+        forks = queue.enqueue(sample_tasks.end_processes, 20)
         leaves = queue.enqueue(sample_tasks.leave_beside)
         after = queue.enqueue(sample_tasks.add, 1)
         eventually(lambda: queue.state(after)[0] == "SUCCESS")
-        assert queue.state(forks) == ("SUCCESS", 1, 0, -signal.SIGTERM)
+        assert queue.state(forks) == ("SUCCESS", 1, 0, [-signal.SIGTERM] * 20)
         assert queue.state(leaves) == ("FAILED", 1, 1, None)
         worker.terminate()
         assert worker.wait(20) == 0

@@ -332,3 +332,19 @@ async def test_the_grace_is_for_writing_what_has_run_as_well(monkeypatch, emitte
         await ending
     expected = Status.RUNNING if hurried else Status.SUCCESS
     assert (await look(handle)).status is expected
+
+
+async def test_a_worker_that_is_given_up_gives_back_what_did_not_block_it():
+    """An attempt that is long past its time limit is left to the rescue, or a task that blocks every worker that it gets
+    would never use its attempts up."""
+    async with working() as worker:
+        handles = {name: await sample_tasks.wait_at.aenqueue(name) for name in ("blocks", "waits")}
+        await aeventually(lambda: all(sample_tasks.seen[f"started {name}"] for name in handles))
+        blocks = worker.held.find(handles["blocks"].id)
+        assert blocks is not None
+        assert not worker.overdue()
+        blocks.started_at -= blocks.claimed.timeout_seconds + 11
+        await asyncio.to_thread(worker.give_up)
+        told = {name: [row[1] for row in await history(h)] for name, h in handles.items()}
+    assert "released" in told["waits"]
+    assert told["blocks"] == ["enqueued", "started"]

@@ -22,15 +22,21 @@ class Loop:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self.gave_up = threading.Event()
+        self.codes: list[int] = []
+        self.overdue = threading.Event()
         self._gate = threading.Event()
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self._thread.start()
 
     def patience(self, grace: float) -> Patience:
         """With it, as long as the loop has none."""
-        made = Patience(self.loop, grace, self.gave_up.set)
+        made = Patience(self.loop, grace, self.overdue.is_set, self._give_up)
         made.start()
         return made
+
+    def _give_up(self, code: int) -> None:
+        self.codes.append(code)
+        self.gave_up.set()
 
     def block(self) -> None:
         """As a task does that never awaits."""
@@ -48,6 +54,7 @@ class Loop:
 def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
     monkeypatch.setattr(patience, "_ANSWER_SECONDS", 0.2)
     monkeypatch.setattr(patience, "_LOOK_EVERY_SECONDS", 0.01)
+    monkeypatch.setattr(patience, "_CHECK_EVERY_SECONDS", 0.01)
     made = Loop()
     yield made
     made.end()
@@ -61,6 +68,7 @@ def test_it_runs_out_with_the_grace_or_at_a_second_signal(loop: Loop, grace: flo
     for _ in range(signals):
         heard._hear(SIGTERM, None)
     eventually(loop.gave_up.is_set)
+    assert loop.codes[0] == 0
 
 
 def test_it_lasts_for_the_grace(loop: Loop):
@@ -88,3 +96,18 @@ def test_a_worker_that_has_ended_is_not_given_up(loop: Loop):
     heard._hear(SIGTERM, None)
     eventually(lambda: not heard.is_alive())
     assert not loop.gave_up.is_set()
+
+
+def test_without_a_signal_it_runs_out_where_an_attempt_is_overdue_and_the_loop_does_not_answer(
+    loop: Loop,
+):
+    """Nobody else would end the process; a loop that answers ends the attempt itself."""
+    heard = loop.patience(LONG)
+    loop.overdue.set()
+    assert not loop.gave_up.wait(0.5)
+    loop.block()
+    eventually(loop.gave_up.is_set)
+    assert loop.codes[0] == 1
+    heard.end()
+    heard._hear(SIGTERM, None)
+    heard._hear(SIGTERM, None)
