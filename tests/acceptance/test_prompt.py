@@ -195,6 +195,15 @@ def test_what_is_installed_waits_for_a_task(programs, url, executor):
         assert process.communicate(timeout=PATIENCE_SECONDS)[0] == "42\n"
 
 
+def test_measurements_become_a_plan_without_django_and_without_a_server(asyncpoll):
+    """More of them than are kept where sketches are installed."""
+    rows = "".join(f"build,{number}\n" for number in range(1, 25_001))
+    done = asyncpoll("plan", "-", "--format", "json", stdin=f"task,duration_ms\n{rows}")
+    assert (done.returncode, done.stderr) == (0, "")
+    [plan] = json.loads(done.stdout)["plans"]
+    assert (plan["samples"], plan["p50_ms"], plan["p99_ms"]) == (25_000, 12_500, 24_750)
+
+
 def test_the_result_is_on_stdout_and_what_happened_meanwhile_on_stderr(begun, executor):
     """A line for each change, as it happens."""
     with begun("submit", TASK, "pages=[1, 2]", "name=Ada", "--wait") as process:

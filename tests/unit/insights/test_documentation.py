@@ -6,6 +6,7 @@ import re
 import shlex
 from argparse import ArgumentParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,24 @@ def test_an_example_is_what_the_command_prints(
     assert asked.run(asked) == 0
     lines = [line.removeprefix("    ") for line in shown.splitlines()]
     assert capsys.readouterr().out.strip() == "\n".join(lines).strip()
+
+
+def test_a_polling_file_is_read_as_the_example_reads_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By the SDK."""
+    parser = ArgumentParser()
+    plan.register(parser.add_subparsers())
+    arguments = shlex.split(EXAMPLES[0][0])
+    monkeypatch.chdir(ROOT)
+    written = ["--format", "polling-file", "--output", str(tmp_path / "plan.json")]
+    asked = parser.parse_args([*arguments, *written])
+    assert asked.run(asked) == 0
+    monkeypatch.chdir(tmp_path)
+    [example] = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(example, names)
+    assert (names["policy"].lifetime_seconds, names["policy"].hold_seconds) == (60, 25)
 
 
 def test_there_are_examples_of_all_that_is_computed() -> None:
