@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import Final
 
 from ddsketch.mapping import LogarithmicMapping
-from ddsketch.store import DenseStore
 
 RELATIVE_ERROR: Final = 0.01
 """What a percentile from bins may differ from the measured value, as a share of it.
@@ -31,19 +32,21 @@ class Sketch:
     relative_error = RELATIVE_ERROR
 
     def __init__(self, bins: Iterable[tuple[int, int]] = ()) -> None:
-        self._store = DenseStore()
+        # Not DDSketch's own store, which takes five times as long to fill from bins that were counted elsewhere.
+        self._counts: Counter[int] = Counter()
+        self.count = 0
         for key, count in bins:
-            self._store.add(key, float(count))
-
-    @property
-    def count(self) -> int:
-        """How many values."""
-        return round(self._store.count)
+            self._counts[key] += count
+            self.count += count
 
     def add(self, milliseconds: float) -> None:
         """One more."""
-        self._store.add(bin_of(milliseconds))
+        self._counts[bin_of(milliseconds)] += 1
+        self.count += 1
 
     def ranked(self, rank: int) -> float:
         """The value that `rank` others, from 0, are not above, within RELATIVE_ERROR."""
-        return float(_MAPPING.value(self._store.key_at_rank(rank)))
+        keys = sorted(self._counts)
+        below = accumulate(self._counts[key] for key in keys)
+        found = next(key for key, count in zip(keys, below, strict=True) if count > rank)
+        return float(_MAPPING.value(found))

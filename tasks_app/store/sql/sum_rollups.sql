@@ -16,7 +16,7 @@ CROSS JOIN LATERAL (
                 unnest(CASE WHEN %(waits)s THEN waited_counts ELSE ran_counts END) AS n
             FROM tasks_app_rollup
             WHERE task = types.task AND started_at >= (SELECT clock_timestamp()) - make_interval(secs => %(within)s)
-                AND queue = coalesce(%(queue)s::text, queue) AND outcome = ANY(%(outcomes)s::text[])
+                AND (%(queue)s::text IS NULL OR queue = %(queue)s::text) AND outcome = ANY(%(outcomes)s::text[])
         ) AS each GROUP BY bin
     ) AS summed
 ) AS of_type
