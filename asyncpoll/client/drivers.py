@@ -50,10 +50,8 @@ class AnyDriver(ABC, Generic[Http]):
     def __init__(
         self, to: Address, policy: PollPolicy, hooks: Iterable[Hook] = (), http: Http | None = None
     ) -> None:
-        if http is not None and not isinstance(http, self._of):
-            raise Misused(
-                f"The client is an {type(http).__name__}; give an httpx.{self._of.__name__}, or use what is for the other."
-            )
+        if http is not None:
+            given.http(http, self._of)
         self.to = to
         self.policy = policy
         self._hooks = given.hooks(hooks)

@@ -47,6 +47,7 @@ def wait_for_terminal(
     `on_stale="raise"` then raises StaleResponseError, "retry" goes on, and a function gets the error and says what to
     return. Raises PollLifetimeExceeded after `timeout`, Refused and Unreachable as a Client does.
     """
+    given.http(client, httpx.Client)
     rhythm = Rhythm(interval, max_interval, growth)
     conversation = _asking(
         client, url, timeout, rhythm, plan, terminal, heartbeat=heartbeat, on_stale=on_stale
@@ -69,6 +70,7 @@ async def await_for_terminal(
     hooks: Iterable[Hook] = (),
 ) -> Document:
     """`wait_for_terminal` for asyncio; `on_stale` may be a coroutine function."""
+    given.http(client, httpx.AsyncClient)
     rhythm = Rhythm(interval, max_interval, growth)
     conversation = _asking(
         client, url, timeout, rhythm, plan, terminal, heartbeat=heartbeat, on_stale=on_stale

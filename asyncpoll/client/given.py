@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from inspect import iscoroutinefunction
 from numbers import Real
+from os import PathLike
 from typing import Any, Final
 from uuid import UUID
 
@@ -76,8 +77,10 @@ def several(name: str, value: Any, what: str) -> tuple[Any, ...]:
 
 
 def texts(name: str, value: Any, what: str) -> tuple[str, ...]:
-    """Several texts. Raises Misused."""
+    """One text or more. Raises Misused."""
     found = several(name, value, what)
+    if not found:
+        raise Misused(f"{name} is empty; give a list of {what}.")
     for one in found:
         if not isinstance(one, str):
             raise Misused(f"{name} has {shown(one)}; give a list of {what}.")
@@ -93,6 +96,14 @@ def hooks(value: Any) -> tuple[Callable[..., Any], ...]:
                 f"hooks has {shown(one)}; give a list of functions, which are not awaited."
             )
     return found
+
+
+def http(value: Any, kind: type[Any]) -> None:
+    """A client of httpx's, blocking or for asyncio. Raises Misused for the other, and for anything else."""
+    if not isinstance(value, kind):
+        raise Misused(
+            f"The client is of type {type(value).__name__}; give an httpx.{kind.__name__}, or use what is for the other."
+        )
 
 
 def callback(name: str, value: Any, is_awaited: bool) -> None:
@@ -155,7 +166,7 @@ def planned(plan: Any, name: str) -> float | None:
 
 def _entry(plan: Any) -> Any:
     is_whole = "plans" in plan if isinstance(plan, Mapping) else hasattr(plan, "plans")
-    if is_whole or isinstance(plan, str | bytes | int | float | list | tuple):
+    if is_whole or isinstance(plan, str | bytes | PathLike | int | float | list | tuple):
         raise Misused(
             f"plan is {shown(plan)}; give one task's entry of a polling file: planfile.read(PATH).for_task(NAME)."
         )

@@ -245,6 +245,7 @@ async def test_many_tasks_are_waited_for_with_a_ticket_each(kind):
             with pytest.raises(Misused, match="ticket has none for task t4; add the poll_ticket"):
                 await client.wait_all(["t1", "t4"])
     assert {one.connection for one in server.requests} == {1}
+    assert [one.query.get("linger_ms") for one in server.requests] == ["250", None, None]
     asked = [parse_qs(urlsplit(one.target).query)["ticket"] for one in server.requests]
     assert asked == [["t1:abc", "t2:def"], ["t2:def"], ["t3:ghi"]]
 

@@ -211,6 +211,9 @@ def test_a_plan_that_knows_nothing_leaves_what_was_given():
     assert Rhythm.planned(TaskPlan(task="x", samples=1), given).interval == 0.2
     mapping = json.loads('{"first_interval_seconds": 0.3, "growth": 3}')
     assert Rhythm.planned(mapping, given).growth == 3
+    assert Rhythm.planned({"first_interval_seconds": 0.3, "first_polls": 0}, given) == Rhythm(
+        0.3, 3.0, 2.0, 0
+    )
     assert Rhythm.planned(SimpleNamespace(first_interval_seconds=7), given).max_interval == 7
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from pathlib import Path
 
 import httpx
 import pytest
@@ -18,6 +19,7 @@ PLANS = [
     ({"hold_seconds": True}, "hold_seconds of the plan is True; it must be a number, 0 or more"),
     ({"timeout_seconds": float("nan")}, "timeout_seconds of the plan is nan; it must be"),
     ("plan.json", "plan is 'plan.json'; give one task's entry of a polling file"),
+    (Path("plan.json"), "give one task's entry of a polling file"),
     ({"format": 1, "plans": []}, "give one task's entry of a polling file"),
     (PlanFile(datetime.now(UTC), ()), r"planfile.read\(PATH\).for_task\(NAME\)"),
 ]
@@ -77,6 +79,7 @@ async def test_an_argument_that_can_not_be_is_refused_before_anything_is_sent(ki
         ({"interval": "x"}, "interval is 'x'; give seconds"),
         ({"growth": None}, "growth is None; give a number from 1"),
         ({"terminal": "DONE"}, "terminal is 'DONE'; give a list of words"),
+        ({"terminal": []}, "terminal is empty; give a list of words"),
         ({"terminal": [1]}, "terminal has 1; give a list of words"),
         ({"on_stale": 1}, "on_stale is 1; give 'raise'"),
         ({"hooks": print}, "hooks is <built-in function print>; give a list of functions"),
@@ -103,12 +106,17 @@ def test_a_client_that_can_not_be_is_refused():
         client.wait("t", on_change=AsyncClient.get)
     with pytest.raises(Misused, match="token is empty or has"):
         Client("http://h", token=5)
-    with pytest.raises(Misused, match=r"an AsyncClient; give an httpx\.Client"):
+    with pytest.raises(Misused, match=r"type AsyncClient; give an httpx\.Client"):
         Client("http://h", http=httpx.AsyncClient())
     with httpx.Client() as http, pytest.raises(Misused, match=r"give an httpx\.AsyncClient"):
         AsyncClient("http://h", http=http)
     with httpx.Client() as http, pytest.raises(Misused, match="url is 5; give it as a text"):
         wait_for_terminal(http, 5)
+    with (
+        Client("http://h") as ours,
+        pytest.raises(Misused, match=r"type Client; give an httpx\.Client"),
+    ):
+        wait_for_terminal(ours, "/x")
 
 
 async def test_a_client_that_was_closed_says_so():
