@@ -169,3 +169,19 @@ def test_a_page_of_a_deleted_task_leads_back(admin_client: Client) -> None:
     button = reverse("admin:tasks_app_task_cancel", args=[task_id])
     response = admin_client.post(button, follow=True)
     assert "Skipped 1 task, not found" in response.content.decode()
+
+
+def test_who_has_no_permission_sees_nothing(admin_client: Client) -> None:
+    """Neither lists nor pages, documents, plans or confirmations; nor does who may view something else."""
+    scenery()
+    task_id = Task.objects.filter(status="SUCCESS").latest("id").pk
+    addresses = [reverse(f"admin:tasks_app_{model}_changelist") for model in LISTS]
+    addresses += [page(task_id), reverse("admin:tasks_app_task_history", args=[task_id])]
+    addresses += [reverse("admin:tasks_app_task_download", args=[task_id, "result"])]
+    addresses += [reverse(ASK), reverse("admin:tasks_app_overview_plan")]
+    addresses += [reverse("admin:tasks_app_token_add")]
+    for client in (staff(), staff("view_logentry")):
+        assert {client.get(address).status_code for address in addresses} == {403}
+        assert "tasks_app" not in client.get(reverse("admin:index")).content.decode()
+    assert {Client().get(address).status_code for address in addresses} == {302}
+    assert {admin_client.get(address).status_code for address in addresses} == {200}

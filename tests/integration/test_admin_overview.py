@@ -18,7 +18,7 @@ from tasks_app.admin import standing
 from tasks_app.hold.admission import admission
 from tasks_app.models import Task, WebProcess, WorkerProcess
 from tasks_app.serving.reports import Report
-from tasks_app.store import cancel
+from tasks_app.store import cancel, delete
 from tests.integration.admin_support import failed, pending, running, succeeded
 from tests.integration.api_support import stored
 from tests.integration.test_admin_actions import staff
@@ -218,9 +218,28 @@ class TestThePoll:
     async def test_nobody_else_is_let_in(self, service, client) -> None:
         """No session, a session without the permission, a token: none of them may hold."""
         cookie = await asyncio.to_thread(signed_in, is_superuser=False)
+        of_a_task = reverse("admin:asyncpoll_task:changes", args=[await stored(service)])
         for headers in ({}, cookie, {"Cookie": "sessionid=x"}, {"Authorization": "Bearer x"}):
             assert (await client.get(reverse(CHANGES), headers=headers)).status_code == 403
+            assert (await client.get(of_a_task, headers=headers)).status_code == 403
         assert (await client.post(reverse(CHANGES))).status_code == 405
+
+    async def test_a_task_that_is_gone_and_versions_that_are_none_are_answered(
+        self, service, client
+    ) -> None:
+        """At once: the one by saying so, the others as a page that has seen nothing yet."""
+        cookie = await asyncio.to_thread(signed_in)
+        task_id = await stored(service)
+        address = reverse("admin:asyncpoll_task:changes", args=[task_id])
+        for after in ("", "x", "-1", "9" * 5_000, "٣"):
+            answer = await client.get(address, params={"after": after}, headers=cookie)
+            assert answer.json() == {"outcome": "CHANGED", "after": "1"}
+        poll = asyncio.create_task(client.get(address, params={"after": "1"}, headers=cookie))
+        await aeventually(lambda: admission.held_by["admin"] == 1)
+        await service.pool.run(delete([task_id]))
+        assert (await poll).json() == {"outcome": "GONE"}
+        again = await client.get(address, params={"after": "1"}, headers=cookie)
+        assert again.json() == {"outcome": "GONE"}
 
     async def test_a_web_process_says_how_it_is_and_takes_its_word_back(self, service) -> None:
         """A row while it runs."""
