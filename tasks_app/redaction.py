@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 from urllib.parse import unquote_plus
 
 HIDDEN = "[hidden]"
@@ -45,6 +45,21 @@ def without(values: Iterable[str], text: str) -> str:
     for form in sorted(forms, key=len, reverse=True):
         text = text.replace(form, HIDDEN)
     return text
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Every text and number in a value of JSON, however deep."""
+    pending = [value]
+    while pending:
+        match pending.pop():
+            case None | bool():
+                continue
+            case list() as parts:
+                pending += parts
+            case dict() as parts:
+                pending += parts.values()
+            case leaf:
+                yield str(leaf)
 
 
 def without_ticket(query: str) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote, quote_plus
 from uuid import UUID
 
@@ -21,7 +21,7 @@ from tasks_app import conf
 from tasks_app.admin.jsonparts import PART
 from tasks_app.admin.redacting import sensitive
 from tasks_app.models import Task
-from tasks_app.redaction import HIDDEN
+from tasks_app.redaction import HIDDEN, texts_in
 
 # Shorter values are hidden as arguments only: taking each "1" out of a text would leave nothing of it.
 _SHORTEST: Final = 4
@@ -96,24 +96,11 @@ def _quotes(texts: Sequence[str | None]) -> Quotes:
         values = [json.loads(text, parse_int=str, parse_float=str) for text in given]
     except RecursionError:
         return Quotes(everything=True)
-    leaves = set(_leaves(values))
+    leaves = set(texts_in(values))
     if len(leaves) > _MOST_VALUES:
         return Quotes(everything=True)
     written = {form for leaf in leaves for form in _forms(leaf) if len(form) >= _SHORTEST}
     return Quotes(sorted(written, key=len, reverse=True))
-
-
-def _leaves(value: Any) -> Iterator[str]:
-    """Each text and number in a JSON value."""
-    pending = [value]
-    while pending:
-        match pending.pop():
-            case str() as text:
-                yield text
-            case list() as parts:
-                pending += parts
-            case dict() as parts:
-                pending += parts.values()
 
 
 def _forms(text: str) -> Iterator[str]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from tasks_app import catalogue
 from tasks_app.errors import UnknownTask
-from tasks_app.redaction import without
+from tasks_app.redaction import texts_in, without
 from tasks_app.store import Claimed
 
 
@@ -28,19 +27,4 @@ def _secrets(claimed: Claimed) -> Iterator[str]:
     args, kwargs = json.loads(claimed.args), json.loads(claimed.kwargs)
     given = dict(zip(inspect.signature(declared.func).parameters, args, strict=False)) | kwargs
     for name in declared.sensitive:
-        yield from _texts(given.get(name))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text and number in a value of JSON."""
-    match value:
-        case None | bool():
-            return
-        case list():
-            for each in value:
-                yield from _texts(each)
-        case dict():
-            for each in value.values():
-                yield from _texts(each)
-        case _:
-            yield str(value)
+        yield from texts_in(given.get(name))
