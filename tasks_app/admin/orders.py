@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from typing import Any, Final
+from uuid import UUID
 
 from django.contrib import admin, messages
 from django.core import signing
 from django.core.exceptions import BadRequest, PermissionDenied
-from django.db import OperationalError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path
 from django.utils.safestring import SafeString
@@ -109,15 +110,27 @@ class OrderingAdmin(ReadOnlyAdmin):
                 request, "Nothing was done: confirm within ten minutes.", messages.ERROR
             )
             return HttpResponseRedirect(request.get_full_path())
-        order = new_task_id()
         *filters, newest, counted = facts
+        order = UUID(newest)
+        try:
+            placed = self._placed(request, order, verb, _thawed(*filters), counted)
+        except IntegrityError:
+            said = "Nothing was done: this was confirmed before."
+            self.message_user(request, said, messages.WARNING)
+        else:
+            said = f"{placed} is on its way, in batches; this page says how far it is."
+            self.message_user(request, said, messages.SUCCESS)
+        return HttpResponseRedirect(self.url_of(Order, order))
+
+    def _placed(
+        self, request: HttpRequest, order: UUID, verb: str, sought: Sought, counted: int
+    ) -> Order:
+        """Its id is where the count began, so that nobody confirms one page twice. Raises IntegrityError."""
         with transaction.atomic(using=conf.current().DATABASE):
-            run(place_order(order, verb, _thawed(*filters), newest, counted, _name(request)))
+            run(place_order(order, verb, sought, order, counted, _name(request)))
             placed = Order.objects.using(conf.current().DATABASE).get(pk=order)
             self.log_change(request, placed, f"{placed}: {describe(placed)}.")
-        said = f"{placed} is on its way, in batches; this page says how far it is."
-        self.message_user(request, said, messages.SUCCESS)
-        return HttpResponseRedirect(self.url_of(Order, order))
+        return placed
 
 
 def _name(request: HttpRequest) -> str:

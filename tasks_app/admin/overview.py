@@ -68,6 +68,7 @@ class OverviewAdmin(PlanningAdmin):
             zone=timezone.get_current_timezone_name(),
             most=MOST_LOOKED_AT,
             workers=self._workers(),
+            most_processes=_SHOWN_PROCESSES,
             webs=self._alive(WebProcess, _SILENT_SECONDS),
             **self._figures(chosen),
         )

@@ -103,6 +103,17 @@ class TestAsking:
         assert not Order.objects.exists()
         assert admin_client.post(reverse(ASK), {"verb": "explode"}).status_code == 400
 
+    def test_a_page_is_confirmed_once(self, admin_client: Client) -> None:
+        """Whoever presses twice, or goes back and presses another button, does nothing more."""
+        failed()
+        _, frozen = asked(admin_client, status="FAILED")
+        assert confirmed(admin_client, frozen, "run_again")[0].startswith("Run 1 task again is on")
+        for verb in ("run_again", "delete"):
+            assert confirmed(admin_client, frozen, verb) == [
+                "Nothing was done: this was confirmed before."
+            ]
+        assert Order.objects.get().verb == "run_again" and LogEntry.objects.count() == 1
+
     def test_each_action_needs_its_own_permission(self) -> None:
         """Those without it are not offered, nor taken."""
         pending()

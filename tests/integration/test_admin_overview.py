@@ -105,6 +105,13 @@ def test_it_says_who_works_and_who_serves(admin_client: Client) -> None:
     for badge in (">down<", ">layer down<", ">draining<"):
         assert html.count(badge) == 1, badge
     assert html.count(">silent<") == 2 and html.count("3 min ") == 2 and "host-1:4711" in html
+    assert "heard of last" not in html
+    [worker] = WorkerProcess.objects.values()
+    WorkerProcess.objects.bulk_create(
+        WorkerProcess(**{**worker, "id": uuid4(), "pid": pid}) for pid in range(1_000)
+    )
+    html = admin_client.get(reverse(PAGE)).content.decode()
+    assert html.count("The 50 that were heard of last.") == 1 and len(html) < 100_000
 
 
 @pytest.mark.django_db
