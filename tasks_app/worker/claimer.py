@@ -28,6 +28,9 @@ _GIVE_BACK_SECONDS = 1.0
 _CREDIT_ROUNDS = 4
 # Under load every enqueue says that there is work; looking each time who has some would cost more than the claims.
 _LOOK_SECONDS = 0.02
+# A look costs 7 µs of the database for each owner: beyond so many it is made the more rarely, so that it stays below a
+# twentieth of a core.
+_LOOK_OWNERS = 100
 
 
 class Claimer(Loop):
@@ -59,6 +62,7 @@ class Claimer(Loop):
         # True once a claim got something of a look that may have ended before the last owner.
         self._beyond = False
         self._looked = float("-inf")
+        self._look_seconds = _LOOK_SECONDS
         # True when the last claim left tasks behind; otherwise a guess is tried before a look.
         self._loaded = False
         self._retired = False
@@ -142,7 +146,7 @@ class Claimer(Loop):
     @property
     def _until_look(self) -> float:
         """Seconds until whoever knows of somebody with work may look who else has some."""
-        return self._looked + _LOOK_SECONDS - time.monotonic()
+        return self._looked + self._look_seconds - time.monotonic()
 
     async def _look(self) -> None:
         # A notification that arrives while the look is out makes it True again.
@@ -153,6 +157,7 @@ class Claimer(Loop):
         except BaseException:
             self._unsure = True
             raise
+        self._look_seconds = _LOOK_SECONDS * max(1.0, len(found) / _LOOK_OWNERS)
         self._round.meet(found)
         learn = self._turns.learn if self._round.is_cut else self._turns.relearn
         learn(found)

@@ -375,3 +375,16 @@ async def test_a_claim_that_fails_is_tried_again(desks):
     desk.ready = [claimed(1)]
     desk.claimer.start()
     await aeventually(lambda: desk.offered)
+
+
+@pytest.mark.parametrize(("owners", "least"), [(1, 50.0), (100, 50.0), (200, 150.0)])
+async def test_the_more_owners_a_look_finds_the_longer_until_the_next(
+    desks, monkeypatch, owners, least
+):
+    """It costs for each of them; with thousands, one after the other would keep the database from its work."""
+    monkeypatch.setattr("tasks_app.worker.claimer._LOOK_SECONDS", 100.0)
+    desk = desks(1)
+    desk.ready = [claimed(number, owner=f"o{number}") for number in range(1, owners + 1)]
+    desk.claimer.start()
+    await aeventually(lambda: desk.asked)
+    assert least < desk.claimer._until_look <= least + 50.0
