@@ -36,8 +36,6 @@ from asyncpoll.client.redaction import place
 from asyncpoll.client.troubles import Kind, Trouble, trouble_with
 from asyncpoll.contract import READ_TIMEOUT_MARGIN_MS
 
-# A server that closes an idle connection may do it just as the next request leaves: no sign of trouble, if this quick.
-DEAD_ON_REUSE_SECONDS: Final = 0.2
 # The one more try after that comes at a random moment up to this.
 _REUSE_PAUSE_SECONDS: Final = 1.0
 # The last hold ends this long before the lifetime, so that its answer can still travel.
@@ -166,13 +164,7 @@ class Conversation(Generic[N, V]):
         return trouble.reason
 
     def _died_on_reuse(self, event: Reply | Failure) -> bool:
-        return (
-            isinstance(event, Failure)
-            and event.kind is FailureKind.CUT
-            and event.reused
-            and event.seconds < DEAD_ON_REUSE_SECONDS
-            and not self._second_try
-        )
+        return isinstance(event, Failure) and event.died_on_reuse and not self._second_try
 
     def _learn_from(self, event: Reply | Failure) -> None:
         """How long the gateway lets a request be held."""

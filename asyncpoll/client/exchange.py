@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from asyncpoll.client.errors import AsyncpollError, StaleResponseError
 from asyncpoll.client.redaction import without_user
+
+# A server that closes an idle connection may do it just as the next request leaves, if it is this quick.
+_DEAD_ON_REUSE_SECONDS: Final = 0.2
 
 Stale: TypeAlias = Literal["raise", "retry"]
 OnStale: TypeAlias = Stale | Callable[[StaleResponseError], Any]
@@ -109,6 +112,12 @@ class Failure:
     detail: str
     seconds: float
     reused: bool = False
+
+    @property
+    def died_on_reuse(self) -> bool:
+        """True where a kept connection was closed just as the request left: no sign of trouble."""
+        is_cut = self.kind is FailureKind.CUT and self.reused
+        return is_cut and self.seconds < _DEAD_ON_REUSE_SECONDS
 
 
 Event: TypeAlias = Reply | Failure | None
