@@ -26,18 +26,7 @@ LISTS = (
     "order",
     "overview",
 )
-STRANGE = (
-    "\x00",
-    "\x00a",
-    "x" * 5_000,
-    "%",
-    "'\"<b>",
-    "owner:",
-    "id:\x00",
-    "owner:\x00",
-    "٣",
-    "\ud800",
-)
+STRANGE = ("\x00a", "x" * 5_000, "'\"<b>", "id:\x00", "\ud800")
 SCRIPT = "<script>alert(1)</script>"
 
 

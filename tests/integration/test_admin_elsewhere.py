@@ -10,9 +10,10 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 from django.test import Client
-from django.urls import reverse
+from django.urls import resolve, reverse
 
 from tasks_app.models import Order, Task
+from tasks_app.serving.lean import APP_NAME
 from tests.integration.admin_support import running, scenery
 
 pytestmark = pytest.mark.django_db
@@ -73,12 +74,14 @@ def test_a_site_that_has_tasks_alone_shows_all_of_them(admin_client: Client) -> 
     assert Order.objects.filter(verb="cancel").exists()
 
 
-def test_numbers_for_scripts_are_written_as_scripts_read_them(admin_client: Client) -> None:
-    """A version of 1.234 would be asked for as 1."""
+def test_a_page_there_keeps_up_by_holds(admin_client: Client) -> None:
+    """Its polls are served the lean way, and its numbers written as scripts read them: not 1.234."""
     task_id = running().id
     Task.objects.filter(pk=task_id).update(version=1_234)
     address = reverse("ops:tasks_app_task_change", args=[task_id])
     assert 'data-after="1234"' in admin_client.get(address).content.decode()
+    poll = resolve(reverse("ops:asyncpoll_task:changes", args=[task_id]))
+    assert APP_NAME in poll.app_names
     scenery()
     overview = admin_client.get(reverse("ops:tasks_app_overview_changelist"), {"range": "day"})
     assert 'data-step="3600"' in overview.content.decode()
