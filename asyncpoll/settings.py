@@ -139,8 +139,13 @@ LOGGING = {
             "kind": environment.choice("ASYNCPOLL_LOG_FORMAT", "json", "line"),
         }
     },
+    "filters": {"strangers": {"()": "tasks_app.observers.strangers.StrangersRequests"}},
     "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "formatter": "line"},
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "line",
+            "filters": ["strangers"],
+        },
         "message": {"class": "logging.StreamHandler"},
     },
     "root": {
