@@ -59,6 +59,9 @@ class Loop:
             try:
                 pause = await self.step()
             except Exception as error:
+                if asyncio.current_task() is not self._task:
+                    # Stopped: the cancellation was lost in what failed, as connection pools can lose it.
+                    return
                 # Whatever it is: a loop that ended would not be missed before its work is.
                 # Not cut short by wake(): whoever wakes a loop in an outage would make it a storm.
                 await asyncio.sleep(self._note_failure(error))
