@@ -36,7 +36,11 @@ async def _held(port: int) -> int:
 
 async def test_a_server_that_goes_away_full_answers_everybody(database_url: str) -> None:
     """2,000 held, idle and half-sent requests, submissions, and clients that poll on: no reset, and nothing unanswered."""
-    limits = {"ASYNCPOLL_MAX_HELD": "5000", "ASYNCPOLL_MAX_HELD_PER_OWNER": "5000"}
+    limits = {
+        "ASYNCPOLL_MAX_HELD": "5000",
+        "ASYNCPOLL_MAX_HELD_PER_OWNER": "5000",
+        "DJANGO_SETTINGS_MODULE": "tests.patient_settings",
+    }
     with server("daphne", database_url, **limits) as (port, pid):
         submit = ("/api/v1/tasks", "POST", SUBMISSION)
         task = (await ask(port, *submit)).json["task_id"]
