@@ -11,7 +11,7 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
-from asyncpoll import embedded
+from asyncpoll import embedded, streams
 
 # Whatever is not listed may query. `up` looks after its server itself.
 _WITHOUT_DATABASE = {
@@ -31,6 +31,7 @@ _WITHOUT_DATABASE = {
 
 def main(argv: list[str]) -> None:
     """Run the management command of the command line `argv`."""
+    streams.open_closed_ones()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "asyncpoll.settings")
     _choose_data_dir(argv)
     if _needs_database(argv):

@@ -23,7 +23,7 @@ _INDENT: Final = "    "
 def formatter(kind: str = "") -> logging.Formatter:
     """For LOGGING: lines of `kind` "json" or "line"; by default for people where stderr is a terminal, else JSON."""
     if not kind:
-        kind = PLAIN if sys.stderr.isatty() else JSON
+        kind = PLAIN if sys.stderr and sys.stderr.isatty() else JSON
     if kind not in (JSON, PLAIN):
         raise ValueError(f"The format of log lines is {kind!r}; it must be {JSON!r} or {PLAIN!r}.")
     return JsonLines() if kind == JSON else PlainLines(_PLAIN, style="{")

@@ -20,7 +20,7 @@ from tasks_app.api.tickets import poll_ticket
 from tasks_app.errors import Unmigrated
 from tasks_app.events import emit
 from tasks_app.observers import logs
-from tasks_app.observers.lines import formatter
+from tasks_app.observers.lines import JsonLines, formatter
 from tasks_app.observers.repeats import Repeats
 from tasks_app.redaction import without_secrets
 from tasks_app.tokens import issue
@@ -253,3 +253,9 @@ def _says_something(call: ast.Call) -> bool:
             is_logger = who.strip("_").lower() in ("log", "logger", "logging", "requests")
             return (is_logger and how in levels) or (who == "warnings" and how == "warn")
     return False
+
+
+def test_lines_are_for_programs_where_there_is_no_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under a service manager that closes it."""
+    monkeypatch.setattr("sys.stderr", None)
+    assert isinstance(formatter(), JsonLines)

@@ -1,0 +1,37 @@
+"""The three standard streams, where whoever started the process closed them."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_NAMES = ("stdin", "stdout", "stderr")
+
+
+def open_closed_ones() -> None:
+    """Opens those of the standard streams that are closed, on nothing.
+
+    Otherwise the next socket or file would get the free number, and what libraries print to it; and Python's own
+    objects for them are None, which few look for before they write.
+    """
+    for number, name in enumerate(_NAMES):
+        if _is_closed(number):
+            _open(number)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
+
+def _is_closed(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return True
+    return False
+
+
+def _open(number: int) -> None:
+    opened = os.open(os.devnull, os.O_RDWR)
+    # Python's files are not inherited, and children need the three as well.
+    os.dup2(opened, number, inheritable=True)
+    os.set_inheritable(number, True)
+    if opened != number:
+        os.close(opened)
