@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
+_DIGITS = re.compile("[0-9]{1,5}")
 _EXAMPLE = "postgresql://user:password@host:5432/name"
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _FLAGS = {"0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
 # What a query says when nothing was configured: libpq quotes the socket's path.
 _NO_DATABASE = {
@@ -35,6 +39,14 @@ def choice(name: str, *allowed: str) -> str:
     if value and value not in allowed:
         raise ImproperlyConfigured(f"{name} is {value!r}; it must be {' or '.join(allowed)}.")
     return value
+
+
+def level(name: str, default: str) -> str:
+    """The name of a logging level, in whichever case; `default` if the variable is not set."""
+    value = os.environ.get(name, "")
+    if value and value.upper() not in _LEVELS:
+        raise ImproperlyConfigured(f"{name} is {value!r}; it must be one of {', '.join(_LEVELS)}.")
+    return value.upper() or default
 
 
 def words(name: str, default: str) -> list[str]:
@@ -99,7 +111,9 @@ def _parts(url: str) -> dict[str, str]:
 
 
 def _is_port(text: str) -> bool:
-    return all(port.isdigit() for port in text.split(",") if port)
+    return all(
+        _DIGITS.fullmatch(port) and 0 < int(port) < 65_536 for port in text.split(",") if port
+    )
 
 
 def channel_layer(redis_url: str) -> dict[str, Any]:
@@ -114,4 +128,11 @@ def channel_layer(redis_url: str) -> dict[str, Any]:
             "CHANNEL_REDIS_URL is not the URL of a Redis server: write redis://:password@host:6379, "
             "rediss:// for TLS, or unix:///path"
         )
+    try:
+        _ = urlsplit(redis_url).port
+    except ValueError:
+        # Not chained: it may quote a piece of the password.
+        raise ImproperlyConfigured(
+            "CHANNEL_REDIS_URL can't be read: write redis://:password@host:6379, with special characters percent-encoded"
+        ) from None
     return {"BACKEND": "tasks_app.wakeup.redis.RedisLayer", "CONFIG": {"hosts": [redis_url]}}

@@ -150,7 +150,7 @@ LOGGING = {
     },
     "root": {
         "handlers": ["stderr"],
-        "level": os.environ.get("ASYNCPOLL_LOG_LEVEL", "INFO").upper(),
+        "level": environment.level("ASYNCPOLL_LOG_LEVEL", "INFO"),
     },
     # Django's own set-up would add a second line while DEBUG is on, and mail to nobody.
     "loggers": {

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import connections
-from psycopg import conninfo
+from psycopg import ProgrammingError, conninfo
 
 from tasks_app import conf
+from tasks_app.errors import ConfigurationError
 
 # Bounds an attempt to connect, so that a blackholed server costs seconds and not minutes.
 CONNECT_TIMEOUT_SECONDS = 2
@@ -33,7 +34,14 @@ def listen_parameters(application: str) -> dict[str, Any]:
     url = conf.current().LISTEN_DATABASE_URL
     if not url:
         return parameters(application)
-    return _bounded(dict(conninfo.conninfo_to_dict(url)), application)
+    try:
+        return _bounded(dict(conninfo.conninfo_to_dict(url)), application)
+    except ProgrammingError:
+        # Not chained: libpq quotes pieces of the URL, which may be the password's.
+        raise ConfigurationError(
+            "LISTEN_DATABASE_URL can't be read: write postgresql://user:password@host:5432/name, with special characters "
+            "percent-encoded."
+        ) from None
 
 
 def _bounded(keywords: dict[str, Any], application: str) -> dict[str, Any]:

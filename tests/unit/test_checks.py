@@ -130,6 +130,20 @@ def test_a_channel_layer_that_can_not_carry_wake_ups_is_reported(
     assert "InMemoryChannelLayer" in str(message.hint)
 
 
+def test_no_piece_of_a_redis_password_is_in_what_a_check_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A slash in it makes what stands before it a port, which urllib quotes."""
+    from channels.layers import ChannelLayerManager
+
+    config = {"hosts": ["redis://:hid/den@host:6379"]}
+    layers = {"asyncpoll": {"BACKEND": "tasks_app.wakeup.redis.RedisLayer", "CONFIG": config}}
+    monkeypatch.setattr(ChannelLayerManager, "configs", layers)
+    message = _only(_all(), "tasks_app.E003")
+    assert "percent-encoded" in message.msg
+    assert "hid" not in message.msg
+
+
 def test_a_redis_layer_that_can_freeze_its_process_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

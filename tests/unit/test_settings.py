@@ -70,6 +70,7 @@ def test_a_socket_directory_is_a_host() -> None:
         ("mysql://me:hidden@host/name", "not the URL of a Postgres database"),
         ("hidden", "not the URL of a Postgres database"),
         ("postgresql://me:hidden@host:port/name", "can't be read"),
+        ("postgresql://me:hidden@host:65536/name", "can't be read"),
         ("postgresql://me:hidden@[::1/name", "can't be read"),
         ("postgresql://me:hi@dden@host/name", "can't be read"),
         ("postgresql://me:hidden@host/name?nonsense=1", "can't be read"),
@@ -169,6 +170,7 @@ def test_numbers_from_the_environment_reach_asyncpolls_settings(tmp_path: Path) 
         ("ASYNCPOLL_MAX_HELD", "many", "ASYNCPOLL_MAX_HELD is 'many'; it must be a number"),
         ("DJANGO_DEBUG", "maybe", "DJANGO_DEBUG is 'maybe'; it must be 1 or 0"),
         ("ASYNCPOLL_LOG_FORMAT", "xml", "ASYNCPOLL_LOG_FORMAT is 'xml'; it must be json or line"),
+        ("ASYNCPOLL_LOG_LEVEL", "loud", "ASYNCPOLL_LOG_LEVEL is 'loud'; it must be one of DEBUG"),
     ],
 )
 def test_a_wrong_value_fails_at_start_with_the_rule(
@@ -189,6 +191,23 @@ def test_redis_carries_the_wake_ups_if_it_is_named() -> None:
     with pytest.raises(ImproperlyConfigured, match="rediss:// for TLS") as caught:
         environment.channel_layer("http://:hidden@cache")
     assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["redis://:hid/den@host:6379", "redis://:hidden@host:65536"])
+def test_a_redis_url_that_can_not_be_read_is_refused_without_its_password(url: str) -> None:
+    """A slash in a password makes what stands before it a port."""
+    with pytest.raises(ImproperlyConfigured, match="percent-encoded") as caught:
+        environment.channel_layer(url)
+    assert "hid" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_a_level_is_written_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one that is empty is not set."""
+    monkeypatch.setenv("ASYNCPOLL_LOG_LEVEL", "debug")
+    assert environment.level("ASYNCPOLL_LOG_LEVEL", "INFO") == "DEBUG"
+    monkeypatch.setenv("ASYNCPOLL_LOG_LEVEL", "")
+    assert environment.level("ASYNCPOLL_LOG_LEVEL", "INFO") == "INFO"
 
 
 def test_a_flag_that_is_not_set_is_what_it_is_by_default(monkeypatch: pytest.MonkeyPatch) -> None:

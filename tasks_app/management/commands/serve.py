@@ -36,7 +36,9 @@ class Command(BaseCommand):
             help="processes that share the port (%(default)s)",
         )
         parser.add_argument(
-            "--fd", type=int, help="listen on this inherited socket instead of --host and --port"
+            "--fd",
+            type=_number_between(0, 2**31 - 1),
+            help="listen on this inherited socket instead of --host and --port",
         )
         parser.add_argument("--leash", type=int, help=argparse.SUPPRESS)
         parser.add_argument("--siblings", help=argparse.SUPPRESS)
