@@ -40,7 +40,7 @@ def api_view(
                     return await view(request, **arguments)
                 needed = scope.format_map(arguments)
                 identity = await authorize(request, needed, most_tickets)
-                response = await view(request, identity=identity, **arguments)
+                response = await _answered(view, request, identity=identity, **arguments)
                 await confirm(identity, needed)
                 return response
             except ProblemRaised as raised:
@@ -55,6 +55,16 @@ def api_view(
         return transaction.non_atomic_requests(guarded)
 
     return decorate
+
+
+async def _answered(view: View, request: HttpRequest, **arguments: Any) -> HttpResponse:
+    """What the view answers, also where it raises: what became of a task is an answer that may have taken its time."""
+    try:
+        return await view(request, **arguments)
+    except ProblemRaised as raised:
+        return raised.response
+    except errors.TasksError as error:
+        return problem_for(error)
 
 
 async def authorize(request: HttpRequest, scope: str, most_tickets: int = 1) -> Identity:

@@ -14,7 +14,7 @@ from asyncpoll.contract import Status
 from tasks_app.api.bearer import guesses
 from tasks_app.hold.admission import admission
 from tasks_app.models import Token
-from tasks_app.store import find_tokens, make_token, revoke_token, step
+from tasks_app.store import delete, find_tokens, make_token, revoke_token, step
 from tasks_app.tokens import issue
 from tests.integration.api_support import API, is_problem, stored
 from tests.integration.clients import connected
@@ -217,6 +217,20 @@ async def test_a_revocation_reaches_this_process_and_ends_what_is_held(
     is_problem(await client.get(url, headers=bearing(alice)), 401, "unauthenticated")
     await command("revoketoken", alice.new.id)
     assert "before" in capsys.readouterr().out
+
+
+async def test_whose_token_has_ended_is_not_told_what_became_of_a_task(client, service):
+    """A deletion is an answer like any other."""
+    alice = await token(service)
+    task_id = await stored(service, owner="alice")
+    url = f"{API}/tasks/{task_id}/long_poll?client_known_version=1"
+    held = asyncio.ensure_future(client.get(url, headers=bearing(alice)))
+    await aeventually(lambda: admission.held == 1)
+    known = service.tokens.recall(alice.new.id)
+    await command("revoketoken", alice.text)
+    await aeventually(lambda: not service.tokens.holds(known))
+    await service.pool.run(delete([task_id]))
+    is_problem(await held, 401, "unauthenticated")
 
 
 async def test_guessing_is_slowed_down_and_those_who_know_are_not(client, service, statements):
