@@ -286,6 +286,7 @@ class Conversation(Generic[N, V]):
                 reason=reason,
                 attempt_count=self._asked.number if self._asked else 0,
                 unfinished=question.unfinished,
+                again=question.again,
             )
         )
 

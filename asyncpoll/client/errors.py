@@ -99,8 +99,8 @@ class PollLifetimeExceeded(AsyncpollError, TimeoutError):
     """Waiting has ended before the task did.
 
     `task_id` is the task's, or the URL that was waited for; `answer` the last answer or None; `attempt_count` how
-    many requests were made; `unfinished` all that was still waited for; `notified` whether the
-    server has accepted to put the end into the message centre.
+    many requests were made; `unfinished` all that was still waited for, `task_id` first; `again` how to wait on;
+    `notified` whether the server has accepted to put the end into the message centre.
     """
 
     def __init__(
@@ -111,6 +111,7 @@ class PollLifetimeExceeded(AsyncpollError, TimeoutError):
         reason: str,
         attempt_count: int = 0,
         unfinished: Sequence[str] = (),
+        again: str = "Wait again, or with a longer lifetime",
     ) -> None:
         super().__init__(task_id, reason)
         self.task_id = task_id
@@ -118,17 +119,33 @@ class PollLifetimeExceeded(AsyncpollError, TimeoutError):
         self.reason = reason
         self.attempt_count = attempt_count
         self.unfinished = tuple(unfinished) or (task_id,)
+        self.again = again
         self.notified = False
 
     def __str__(self) -> str:
-        status = getattr(self.answer, "status", None)
-        seen = f"it was {status} last" if status else "it was never seen"
+        seen = self._seen()
         if self.attempts and self.attempts[-1].error:
             seen += f", and the last request failed: {self.attempts[-1].error}"
         return (
-            f"Gave up waiting for {self.task_id} {self.reason} and {self.attempt_count} requests; {seen}. Wait again "
-            f"from the last answer's cursor, or with a longer lifetime. To the user: {self.for_user}"
+            f"Gave up waiting for {self._whom()} {self.reason} and {self.attempt_count} requests; {seen}. "
+            f"{self.again}. To the user: {self.for_user}"
         )
+
+    def _whom(self) -> str:
+        several = len(self.unfinished)
+        return self.task_id if several == 1 else f"{several} tasks, the first {self.task_id},"
+
+    def _seen(self) -> str:
+        """What the last answer said, and of which task where that is not the one that is named."""
+        several = len(self.unfinished) > 1
+        if self.answer is None:
+            return "none was ever seen" if several else "it was never seen"
+        if isinstance(self.answer, Mapping):
+            status = self.answer.get("status", self.answer.get("state"))
+            return f"it was {status!r:.80} last"
+        if several or self.answer.task_id != self.task_id:
+            return f"the last answer was that {self.answer.task_id} is {self.answer.status}"
+        return f"it was {self.answer.status} last"
 
     @property
     def for_user(self) -> str:

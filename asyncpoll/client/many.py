@@ -24,6 +24,7 @@ class Many:
     waits = holds = ours = True
     at_last = None
     remedy = REMEDY
+    again = "Wait again for all that is unfinished, or with a longer lifetime"
 
     def __init__(
         self,

@@ -68,6 +68,7 @@ class ShortPoll(OfOne):
     """Asks until the status is a terminal one."""
 
     holds = ours = False
+    again = "Wait again, or with a longer timeout"
 
     def __init__(self, url: str, rhythm: Rhythm, terminal: Iterable[str], heartbeat: bool) -> None:
         super().__init__(place(url))
@@ -87,11 +88,12 @@ class ShortPoll(OfOne):
 
     def heard(self, document: Mapping[str, Any], body: bytes) -> Heard:
         """Over, stuck, or not yet."""
+        status = _status(document)
         self._polls += 1
         self.last = document
         return Heard(
             news=(document,) if self._is_new(body) else (),
-            done=_status(document) in self._terminal,
+            done=status in self._terminal,
             value=document,
             pause=self._rhythm.pause(self._polls),
             stuck=self._stuck(document),

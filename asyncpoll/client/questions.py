@@ -84,6 +84,11 @@ class Question(Protocol):
         """What to do when the server is not to be had, for messages."""
         ...
 
+    @property
+    def again(self) -> str:
+        """What to do when the time was not enough, for messages."""
+        ...
+
     def patience(self, policy: PollPolicy) -> float:
         """How long to try, unless the caller says."""
         ...
@@ -106,6 +111,7 @@ class OfOne:
 
     waits = holds = ours = True
     remedy = REMEDY
+    again = "Wait again from the last answer's cursor, or with a longer lifetime"
 
     def __init__(self, about: str) -> None:
         self.about = about

@@ -150,6 +150,17 @@ async def test_trouble_backs_off_and_a_refusal_ends_it(kind):
             await waited(kind, server)
 
 
+@pytest.mark.parametrize("field", ["status", "state"])
+async def test_who_gives_up_learns_what_the_endpoint_said_last(kind, field):
+    """In its own word, with a remedy that there is here."""
+    with ScriptedServer([Act(document={field: "alive"})]) as server:
+        with pytest.raises(PollLifetimeExceeded) as raised:
+            await waited(kind, server, timeout=2)
+    said = str(raised.value)
+    assert "requests; it was 'alive' last" in said
+    assert ". Wait again, or with a longer timeout. To the user: " in said
+
+
 async def test_redirects_are_followed_as_far_as_the_httpx_client_does(kind):
     """It is the caller's client, and there is no token of ours."""
     with ScriptedServer([redirect(), says("SUCCESS")]) as server:

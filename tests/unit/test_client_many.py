@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from asyncpoll.client import Misused, PollLifetimeExceeded, StaleResponseError, TaskNotFound
-from asyncpoll.client.exchange import Done
+from asyncpoll.client.exchange import Done, FailureKind
 from asyncpoll.client.many import Many
 from tests.unit.talks import Talk, problem
 
@@ -90,6 +90,23 @@ def test_who_gives_up_learns_which_are_unfinished():
     talk = Talk(Many(["a", "b"]), lifetime=10.0).reply(200, told(("a", 2, "SUCCESS")), seconds=10)
     assert isinstance(talk.error, PollLifetimeExceeded)
     assert talk.error.unfinished == ("b",)
+    assert "waiting for b after 10 s and 1 requests; the last answer was that a is SUCCESS" in str(
+        talk.error
+    )
+
+
+def test_who_gives_up_on_several_is_told_how_many_and_whose_the_last_answer_was():
+    """Never the status of one beside the id of another."""
+    error = (
+        Talk(Many(["a", "b"]), lifetime=9.0).reply(200, told(("b", 2, "RUNNING")), seconds=9).error
+    )
+    assert (error.task_id, error.unfinished, error.answer.task_id) == ("a", ("a", "b"), "b")
+    assert "2 tasks, the first a, after 9 s and 1 requests; the last answer was that b is" in str(
+        error
+    )
+    assert "b is RUNNING. Wait again for all that is unfinished, or with a longer" in str(error)
+    silent = Talk(Many(["a", "b"]), lifetime=5.0).fail(FailureKind.UNCONNECTED, seconds=5).error
+    assert "requests; none was ever seen, and the last request failed" in str(silent)
 
 
 def test_a_task_that_is_stuck_ends_a_wait_for_many_only_where_the_caller_says():
