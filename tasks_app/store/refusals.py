@@ -12,6 +12,8 @@ from tasks_app import conf
 from tasks_app.errors import RowLocked, StoreUnavailable, Unmigrated
 
 MISSING: Final = (errors.UndefinedTable, errors.UndefinedColumn)
+# A standby that took over, a role that may not: somebody else's to mend, after which the same request goes well.
+_NOT_ALLOWED: Final = (errors.ReadOnlySqlTransaction, errors.InsufficientPrivilege)
 _AWAY: Final = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
 _DEFAULT = "default"
 
@@ -26,6 +28,11 @@ def explain(error: Exception) -> StoreUnavailable | None:
     if isinstance(error, errors.LockNotAvailable):
         return RowLocked(
             "Another transaction has locked what this request would change; try again once it has ended."
+        )
+    if isinstance(error, _NOT_ALLOWED):
+        return StoreUnavailable(
+            f"The database does not let this process do that ({type(error).__name__}: {error}); its account needs to read "
+            "and write the tables of tasks_app, on a server that is no standby."
         )
     if isinstance(error, _AWAY):
         return StoreUnavailable(
