@@ -146,7 +146,6 @@ LOGGING = {
             "formatter": "line",
             "filters": ["strangers"],
         },
-        "message": {"class": "logging.StreamHandler"},
     },
     "root": {
         "handlers": ["stderr"],
@@ -155,8 +154,6 @@ LOGGING = {
     # Django's own set-up would add a second line while DEBUG is on, and mail to nobody.
     "loggers": {
         "django": {"handlers": [], "level": "INFO"},
-        # One JSON document a line, for programs: nothing in front of it.
-        "tasks_app.done": {"handlers": ["message"], "propagate": False},
     },
 }
 

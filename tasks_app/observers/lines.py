@@ -1,4 +1,7 @@
-"""How a record is written: as a line of JSON for programs, or as a line for people. Never as two."""
+"""How a record is written: as a line of JSON for programs, or as a line for people. Never as two.
+
+One of `tasks_app.done` is JSON already, and stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ JSON: Final = "json"
 PLAIN: Final = "line"
 _PLAIN: Final = "{asctime} {levelname} {name} {process}: {message}"
 _INDENT: Final = "    "
+_DONE: Final = "tasks_app.done"
 
 
 def formatter(kind: str = "") -> logging.Formatter:
@@ -34,6 +38,8 @@ class PlainLines(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """The line."""
+        if record.name == _DONE:
+            return record.getMessage()
         return one_line(without_secrets(super().formatMessage(record)))
 
     def formatException(
@@ -54,6 +60,8 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The document. What JSON has no value for is its text."""
+        if record.name == _DONE:
+            return record.getMessage()
         said: dict[str, Any] = {
             "event": getattr(record, "event", None) or record.name,
             "at": _moment(record.created),

@@ -216,7 +216,12 @@ _repeats = Repeats()
 
 
 def ensure_shown() -> None:
-    """Write lines from INFO up to stderr where no logging was set up: whoever started a worker wants to see it work."""
+    """Write lines from INFO up to stderr where no logging was set up: whoever started a worker wants to see it work.
+
+    What libraries warn of there, the pool of connections for one, has the form of our own lines.
+    """
+    if logging.lastResort:
+        logging.lastResort.setFormatter(formatter())
     if not logger.hasHandlers():
         handler = logging.StreamHandler()
         handler.setFormatter(formatter())

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tasks_app.insights.columns import Columns
+from tasks_app.insights.measured import Measured
+from tasks_app.insights.reading import read_into
 from tests import fault_tasks
 from tests.acceptance.consistency import assert_consistent
 from tests.acceptance.squares import SETTINGS, Squares
@@ -14,6 +19,7 @@ from tests.acceptance.workers import runworker
 from tests.fleet.proxy import Proxy
 from tests.postgres import Postgres
 
+UNLOGGED = {"DJANGO_SETTINGS_MODULE": "tests.unlogged_settings"}
 AWAY_SECONDS = 10.0
 # More than two leases of 1.5 s.
 OVER_LEASES_SECONDS = 4.0
@@ -21,6 +27,16 @@ OVER_LEASES_SECONDS = 4.0
 BETWEEN_CUTS_SECONDS = 1.0
 # Nothing that runs when the database goes away for ten seconds loses its lease.
 LONG_LEASES = {"ASYNCPOLL_LEASE_SECONDS": "40", "ASYNCPOLL_HEARTBEAT_SECONDS": "1"}
+
+
+def assert_is_readable(log: Path) -> None:
+    """Every line is an event, also what the pool of connections says, and the planner reads the ends of tasks."""
+    loggers = {json.loads(line).get("logger") for line in log.read_text().splitlines()}
+    assert loggers >= {None, "tasks_app", "psycopg.pool"}
+    found = Measured()
+    with log.open() as lines:
+        read_into(found, str(log), lines, Columns())
+    assert found.count and not found.bad
 
 
 def assert_nothing_was_done_twice(squares: Squares) -> None:
@@ -45,16 +61,18 @@ def test_a_worker_goes_on_after_a_crash_of_the_database(squares, postgres):
 
 
 def test_short_leases_that_run_out_while_the_database_is_away_are_given_to_other_attempts(
-    squares, postgres
+    squares, postgres, tmp_path
 ):
-    """Those of everything that ran when it went away."""
+    """Those of everything that ran when it went away. Where no logging was set up, the log can be read all the same."""
+    log = tmp_path / "worker.log"
     squares.enqueue(fault_tasks.square, 300, 0.1)
     squares.enqueue(fault_tasks.asquare, 300, 0.1)
-    with runworker(squares.queue, **SETTINGS) as worker:
+    with runworker(squares.queue, log=log, **(SETTINGS | UNLOGGED)) as worker:
         squares.until_done(50)
         postgres.stay_away(OVER_LEASES_SECONDS)
         assert_consistent(squares.queue, squares.results)
         assert worker.poll() is None
+    assert_is_readable(log)
 
 
 def test_results_are_kept_while_the_database_is_away(squares, postgres):

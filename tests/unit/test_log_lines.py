@@ -259,3 +259,22 @@ def test_lines_are_for_programs_where_there_is_no_stderr(monkeypatch: pytest.Mon
     """As under a service manager that closes it."""
     monkeypatch.setattr("sys.stderr", None)
     assert isinstance(formatter(), JsonLines)
+
+
+@pytest.mark.parametrize("kind", ["json", "line"])
+def test_the_end_of_a_task_is_its_own_json_in_either_format(kind: str) -> None:
+    """Whoever puts the formatter on the root logger can give the log to the planner."""
+    text = '{"event": "ASYNC_TASK_DONE", "task": "a"}'
+    record = logging.LogRecord("tasks_app.done", logging.INFO, "", 0, text, (), None)
+    assert formatter(kind).format(record) == text
+
+
+def test_what_a_library_warns_of_is_a_line_where_no_logging_was_set_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Python writes it as it is otherwise, with its line ends."""
+    handler = logging.StreamHandler(io.StringIO())
+    monkeypatch.setattr(logging, "lastResort", handler)
+    logs.ensure_shown()
+    handler.handle(logging.LogRecord("psycopg.pool", logging.WARNING, "", 0, EVIL, (), None))
+    assert len(handler.stream.getvalue().splitlines()) == 1
