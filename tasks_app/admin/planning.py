@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from tasks_app import conf
 from tasks_app.admin.readonly import ReadOnlyAdmin
 from tasks_app.admin.standing import hastened
-from tasks_app.insights.options import Unclear, report
+from tasks_app.insights.options import RETURN, left_out, report
 from tasks_app.insights.report import Report
 from tasks_app.insights.returns import USUAL_HOURS
 from tasks_app.plans.registry import Asked, Measurement, combined
@@ -39,7 +39,10 @@ class PlanForm(forms.Form):
     )
     async_share = _number("Share of asynchronous cases, in %", "For the decision.", Decimal(100))
     p95 = _number("P95 in seconds", "Instead of the measured one.")
-    saved_minutes = _number("Minutes saved per person and run", "These five: does it pay?")
+    saved_minutes = _number(
+        "Minutes saved per person and run",
+        "For whether it pays, together with the next four fields: fill in all five or none.",
+    )
     runs_per_day = _number("Runs a day")
     people = _number("People")
     working_days = _number("Working days")
@@ -64,11 +67,28 @@ class PlanningAdmin(ReadOnlyAdmin):
 
 def _found(inputs: dict[str, Any]) -> dict[str, Any]:
     try:
-        return {"report": _report(inputs)}
-    except Unclear as error:
-        return {"unclear": str(error)}
+        made = _report(inputs | _only_whole(inputs))
     except OperationalError:
-        return {"unclear": "The database did not say in time; ask for fewer days."}
+        return {"unclear": ["The database did not say in time; ask for fewer days."]}
+    return {"report": made, "unclear": _unclear(inputs)}
+
+
+def _only_whole(inputs: dict[str, Any]) -> dict[str, None]:
+    """What is to be ignored, so that the rest is still answered: inputs that need others beside them."""
+    ignored = RETURN if left_out(inputs) else ()
+    alone = ("p95",) if inputs["async_share"] is None else ()
+    return dict.fromkeys((*ignored, *alone))
+
+
+def _unclear(inputs: dict[str, Any]) -> list[str]:
+    said = []
+    if missing := left_out(inputs):
+        labels = ", ".join(f"“{PlanForm.base_fields[name].label}”" for name in missing)
+        said.append(f"Whether it pays can't be computed without {labels}.")
+    if inputs["p95"] is not None and inputs["async_share"] is None:
+        share = PlanForm.base_fields["async_share"].label
+        said.append(f"The decision can't be made without “{share}”.")
+    return said
 
 
 def _report(inputs: dict[str, Any]) -> Report:

@@ -21,7 +21,7 @@ OUTPUTS = {
     "json": Report.document,
     "polling-file": Report.polling_file,
 }
-_RETURN = ("saved_minutes", "runs_per_day", "people", "working_days", "cost_days")
+RETURN = ("saved_minutes", "runs_per_day", "people", "working_days", "cost_days")
 _LARGEST = Decimal("1e12")
 # Of what can't be nothing; a plan's durations have three decimals.
 _LEAST = Decimal("0.001")
@@ -72,19 +72,24 @@ def columns(asked: Namespace) -> Columns:
 
 def investment(asked: Namespace) -> Investment | None:
     """What is to be compared with its cost, if anything is. Raises Unclear for inputs that are missing."""
-    given = {name: getattr(asked, name) for name in _RETURN}
-    missing = [name for name, value in given.items() if value is None]
-    if len(missing) == len(given):
-        return None
-    if missing:
+    given = {name: getattr(asked, name) for name in RETURN}
+    if missing := left_out(given):
         names = ", ".join(f"--{name.replace('_', '-')}" for name in missing)
         raise Unclear(f"Whether it pays can't be computed without {names}; give all five.")
-    return Investment(**given, hours_per_day=asked.hours_per_day)
+    return (
+        None if None in given.values() else Investment(**given, hours_per_day=asked.hours_per_day)
+    )
+
+
+def left_out(given: Mapping[str, Decimal | None]) -> list[str]:
+    """Which of RETURN are missing beside others that are given; none where none is given."""
+    missing = [name for name in RETURN if given[name] is None]
+    return missing if len(missing) < len(RETURN) else []
 
 
 def is_about_measurements(asked: Namespace) -> bool:
     """False when all that is asked for can be computed from the options alone."""
-    alone = asked.p95 is not None or any(getattr(asked, name) is not None for name in _RETURN)
+    alone = asked.p95 is not None or any(getattr(asked, name) is not None for name in RETURN)
     return bool(asked.files) or not alone
 
 

@@ -193,7 +193,7 @@ def test_the_plan_page_answers_by_the_inputs_of_who_asks(admin_client: Client) -
     assert "add ?wait=true" in html and "= 2112 person-minutes" in html.replace(",", "")
     assert "not worth it" in html
     html = admin_client.get(reverse(PLAN), {**inputs, "people": ""}).content.decode()
-    assert "--people" in html
+    assert "“People”" in html and "--people" not in html
     largest = dict.fromkeys(("saved_minutes", "runs_per_day", "people", "working_days"), "1e12")
     asked = {**inputs, **largest, "p95": "", "async_share": 40}
     html = admin_client.get(reverse(PLAN), asked).content.decode()
@@ -257,3 +257,22 @@ class TestThePoll:
         assert (row.bridge, row.held, row.most_held) == ("own", 0, admission.most_held)
         await report.stop()
         assert not await WebProcess.objects.aexists()
+
+
+@pytest.mark.django_db
+def test_what_a_plan_lacks_is_named_as_its_fields_are_and_the_rest_is_answered(
+    admin_client: Client,
+) -> None:
+    """No option of the command line; the table and the decision stay, also with a P95 that nothing asks for."""
+    answer = admin_client.get(
+        reverse("admin:tasks_app_overview_plan"),
+        {"days": 30, "hours_per_day": 8, "saved_minutes": 5, "async_share": 40, "p95": 12},
+    )
+    html = answer.content.decode()
+    missing = "“Runs a day”, “People”, “Working days”, “Person-days that it costs”"
+    assert f"computed without {missing}." in html and "--" not in html.split("errornote")[1][:300]
+    assert "By task type" in html and "Whether to poll" in html and "Whether it pays<" not in html
+    lone = admin_client.get(
+        reverse("admin:tasks_app_overview_plan"), {"days": 30, "hours_per_day": 8, "p95": 12}
+    ).content.decode()
+    assert "made without “Share of asynchronous cases, in %”." in lone and "By task type" in lone
