@@ -95,7 +95,13 @@ async def identify(request: HttpRequest, most_tickets: int = 1) -> Identity:
 
 
 def _what_to_send(request: HttpRequest) -> str:
-    if request.META.get("HTTP_AUTHORIZATION", "").lower().startswith("bearer"):
+    sent = request.META.get("HTTP_AUTHORIZATION", "").lower()
+    if conf.current().AUTHENTICATE and sent and not sent.startswith("bearer ap_"):
+        return (
+            "What came as Authorization is not known: this project's own authentication takes it for nobody's, and it is no "
+            "token of manage.py createtoken either."
+        )
+    if sent.startswith("bearer"):
         return (
             "What came as Authorization: Bearer is no token: one begins with ap_ and has 59 characters, as manage.py "
             "createtoken prints it. Send it whole, once, and nothing else."
@@ -124,12 +130,13 @@ def require(identity: Identity, scope: str) -> None:
     """Raise ProblemRaised with 403 unless the identity has the scope."""
     any_queue = scope.startswith(CLAIM) and ANY_QUEUE in identity.scopes
     if scope not in identity.scopes and not any_queue:
+        shown, has = scope[:_SHOWN_CHARACTERS], sorted(identity.scopes)
         raise ProblemRaised(
             problem(
                 Problem.FORBIDDEN,
                 403,
-                f"This needs the scope {scope[:_SHOWN_CHARACTERS]!r}; these credentials have "
-                f"{', '.join(sorted(identity.scopes)) or 'none'}. Use credentials that have it.",
+                f"This needs the scope {shown!r}; these credentials have {', '.join(has) or 'none'}. Use credentials that "
+                f"have it, for example a token of manage.py createtoken --scopes {','.join([*has, shown])}",
             )
         )
 

@@ -127,7 +127,8 @@ async def test_a_missing_scope_is_named(client, service, scopes, method, route, 
     detail = is_problem(answer, 403, "forbidden")
     assert f"scope '{missing}'" in detail
     has = ", ".join(sorted(scopes))
-    assert detail.endswith(f"credentials have {has}. Use credentials that have it.")
+    assert f"credentials have {has}. Use credentials that have it" in detail
+    assert detail.endswith(f"manage.py createtoken --scopes {','.join([*sorted(scopes), missing])}")
 
 
 @pytest.mark.parametrize("scope", ["claim:outside", "claim:*"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from uuid import uuid4
 
 import pytest
 
@@ -247,3 +248,15 @@ async def test_what_else_the_project_signs_is_no_ticket(client, service):
     for ticket in forged:
         answer = await client.get(f"{API}/tasks/{task_id}?ticket={ticket}")
         is_problem(answer, 401, "unauthenticated", "ticket")
+
+
+async def test_who_is_unknown_to_the_project_s_own_authentication_is_not_told_to_fix_a_token(
+    client,
+):
+    """Unless what came begins as one of ours does."""
+    for sent, said in (
+        ("Bearer wrong", "own authentication"),
+        ("Bearer ap_wrong", "ap_ and has 59"),
+    ):
+        answer = await client.get(f"{API}/tasks/{uuid4()}", headers=as_(sent))
+        assert said in is_problem(answer, 401, "unauthenticated")
