@@ -118,6 +118,7 @@ def _run(
     if valkey is not None:
         ours["Valkey"] = valkey
         environment["CHANNEL_REDIS_URL"] = valkey.url
+    write("Migrating the database ...")
     password = _prepare(environment)
     asyncio.run(
         supervise(

@@ -126,8 +126,9 @@ def _assemble(
         )
         for name, one in chosen.items()
     ]
-    report(0.97, f"assembling the report on {len(inspected)} distributions")
+    some = "1 distribution" if len(inspected) == 1 else f"{len(inspected)} distributions"
+    report(0.97, f"assembling the report on {some}")
     result = assemble(inspected, found)
     clean = result["summary"]["without_findings"]
-    report(1.0, f"inspected {len(inspected)} distributions, {clean} without findings")
+    report(1.0, f"inspected {some}, {clean} without findings")
     return result
