@@ -55,7 +55,7 @@ def test_progress_never_falls_and_ends_at_one(site: Site, count: int) -> None:
         f"checking {3 * count} of {3 * count} files",
         f"looking for unlisted files in {count} of {count} distributions",
         f"checking requirements of {count} of {count} distributions",
-        f"assembling the report on {count} distribution{'s' if count > 1 else ''}",
+        f"assembling the report on {count} distribution{'' if count == 1 else 's'}",
     ):
         assert message in messages
 
