@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path
 from django.utils.safestring import SafeString
 
-from asyncpoll.contract import Status
+from asyncpoll.contract import TERMINAL, Status
 from tasks_app import conf
 from tasks_app.admin.display import badge, moment
 from tasks_app.admin.readonly import ReadOnlyAdmin
@@ -28,6 +28,12 @@ PERMISSIONS: Final = {
     Verb.RUN_AGAIN: "tasks_app.run_again_task",
     Verb.REQUEUE: "tasks_app.requeue_task",
     Verb.DELETE: "tasks_app.delete_task",
+}
+# Of any status where none is named.
+_OPEN_TO: Final = {
+    Verb.CANCEL: frozenset(Status) - TERMINAL,
+    Verb.RUN_AGAIN: TERMINAL,
+    Verb.REQUEUE: frozenset({Status.RUNNING}),
 }
 _COUNT_MILLISECONDS = 5_000
 # A confirmation that lay about for longer is of another time.
@@ -63,6 +69,13 @@ def allowed(request: HttpRequest) -> list[Verb]:
     return [verb for verb, permission in PERMISSIONS.items() if request.user.has_perm(permission)]
 
 
+def _fitting(verbs: list[Verb], sought: Sought | None) -> list[Verb]:
+    """Those that can do something to tasks of the status that is sought."""
+    if sought is None or sought.status is None:
+        return verbs
+    return [verb for verb in verbs if sought.status in _OPEN_TO.get(verb, Status)]
+
+
 class OrderingAdmin(ReadOnlyAdmin):
     """The page that counts, asks and places the order."""
 
@@ -91,7 +104,10 @@ class OrderingAdmin(ReadOnlyAdmin):
             sought=sought,
             counted=counted,
             most=MOST_COUNTED,
-            verbs=[(verb, verb.to(counted)) for verb in verbs] if is_bounded and counted else [],
+            query=request.GET.urlencode(),
+            verbs=[(verb, verb.to(counted)) for verb in _fitting(verbs, sought)]
+            if is_bounded and counted
+            else [],
             frozen="" if sought is None or not is_bounded else _freeze(sought, newest, counted),
         )
 

@@ -117,7 +117,7 @@ def _row(plan: TaskPlan) -> tuple[str, ...]:
     return (
         plan.task,
         f"{plan.samples:,}",
-        *(_milliseconds(each) for each in (plan.p50_ms, plan.p95_ms, plan.p99_ms)),
+        *(milliseconds(each) for each in (plan.p50_ms, plan.p95_ms, plan.p99_ms)),
         _seconds(plan.timeout_seconds),
         "every " + _seconds(plan.first_interval_seconds)
         if plan.first_interval_seconds
@@ -127,7 +127,8 @@ def _row(plan: TaskPlan) -> tuple[str, ...]:
     )
 
 
-def _milliseconds(value: float | None) -> str:
+def milliseconds(value: float | None) -> str:
+    """In words: 17.1 ms, 1.8 s."""
     if value is None:
         return _UNKNOWN
     return _seconds(value / 1000) if value >= 1000 else f"{value:.4g} ms"

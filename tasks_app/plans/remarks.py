@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC
 
+from tasks_app.insights.report import milliseconds
 from tasks_app.plans.registry import Measurement
 
 _PERCENTS = (50, 95, 99)
@@ -26,4 +27,4 @@ def _said(each: Measurement) -> str:
 
 def _wait(each: Measurement, percent: int) -> str:
     waited = each.waited.percentile(percent)
-    return f"P{percent} not known" if waited is None else f"P{percent} {waited / 1000:.3g} s"
+    return f"P{percent} not known" if waited is None else f"P{percent} {milliseconds(waited)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django import template
+from django.utils import formats
 from django.utils.safestring import SafeString
 
 from tasks_app.admin import display
@@ -24,6 +25,12 @@ def as_duration(length: timedelta | float | None) -> str:
 def as_instant(at: datetime | None) -> str:
     """A time, to the millisecond."""
     return display.instant(at)
+
+
+@register.filter
+def thousands(number: int) -> str:
+    """A number, its digits grouped as the reader's language does it."""
+    return formats.number_format(number, force_grouping=True)
 
 
 @register.simple_tag

@@ -95,6 +95,33 @@ class TestAsking:
         html = admin_client.get(reverse(ASK), {"status": "PENDING"}).content.decode()
         assert "more than 1. Narrow the filter." in html and '<button class="button"' not in html
 
+    def test_nothing_to_act_on_is_said_with_a_way_back(self, admin_client: Client) -> None:
+        """The list that shows nothing does not lead there at all."""
+        query = {"q": "owner:nobody"}
+        assert reverse(ASK) not in admin_client.get(reverse(LIST), query).content.decode()
+        html = admin_client.get(reverse(ASK), query).content.decode()
+        assert "No task matches" in html and f'href="{reverse(LIST)}?q=owner%3Anobody"' in html
+
+    @pytest.mark.parametrize(
+        ("status", "verbs"),
+        [
+            ("PENDING", {"cancel", "delete"}),
+            ("RUNNING", {"cancel", "requeue", "delete"}),
+            ("SUCCESS", {"run_again", "delete"}),
+        ],
+    )
+    def test_only_what_can_be_done_to_such_tasks_is_offered(
+        self, admin_client: Client, status: str, verbs: set[str]
+    ) -> None:
+        """Where no status is named, everything is."""
+        succeeded()
+        running()
+        pending()
+        offered = admin_client.get(reverse(ASK), {"status": status}).context["verbs"]
+        assert {verb.value for verb, _ in offered} == verbs
+        offered = admin_client.get(reverse(ASK), {"queue": "default"}).context["verbs"]
+        assert {verb.value for verb, _ in offered} == {"cancel", "run_again", "requeue", "delete"}
+
     def test_a_confirmation_is_signed(self, admin_client: Client) -> None:
         """Nobody confirms another filter than was shown."""
         pending()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -16,9 +16,13 @@ from django.utils import timezone
 
 from tasks_app.admin import standing
 from tasks_app.hold.admission import admission
+from tasks_app.insights.durations import Durations
 from tasks_app.models import Task, WebProcess, WorkerProcess
+from tasks_app.plans.registry import Measurement
+from tasks_app.plans.remarks import remarks
 from tasks_app.serving.reports import Report
 from tasks_app.store import cancel, delete
+from tasks_app.store.overviews import MOST_LOOKED_AT
 from tests.integration.admin_support import failed, pending, running, succeeded
 from tests.integration.api_support import stored
 from tests.integration.test_admin_actions import staff
@@ -276,3 +280,17 @@ def test_what_a_plan_lacks_is_named_as_its_fields_are_and_the_rest_is_answered(
         reverse("admin:tasks_app_overview_plan"), {"days": 30, "hours_per_day": 8, "p95": 12}
     ).content.decode()
     assert "made without “Share of asynchronous cases, in %”." in lone and "By task type" in lone
+
+
+@pytest.mark.django_db
+def test_numbers_are_written_for_readers(admin_client: Client) -> None:
+    """Thousands are set apart, short waits are milliseconds, and a heading is not repeated in its cells."""
+    html = admin_client.get(reverse(PAGE)).content.decode()
+    assert f"looks at up to {MOST_LOOKED_AT:,} tasks" in html
+    assert f"of at most {2 * MOST_LOOKED_AT:,} tasks" in html
+    html = admin_client.get(reverse(PLAN)).content.decode()
+    assert ">First 5 polls<" in html and "all five or none" in html
+    first = datetime(2026, 1, 2, tzinfo=UTC)
+    each = Measurement(Durations((1.0,)), Durations((17.1,) * 1_000), first, False)
+    [said] = remarks({"sample.add": each})
+    assert "P50 17.1 ms" in said
