@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from django.core.management import get_commands
+from django.core.management import get_commands, load_command_class
 
 from asyncpoll import settings
 from tasks_app import checks
@@ -112,3 +112,15 @@ def test_every_check_is_described() -> None:
     source = Path(checks.__file__).read_text()
     described = {name.strip("`") for name, *_ in rows("tasks.md", "tasks_app[.]")}
     assert described == set(re.findall(r"tasks_app\.[EW]\d{3}", source))
+
+
+def test_the_grace_is_thirty_seconds_if_it_is_not_given() -> None:
+    """As the help, and the units for systemd, suppose."""
+    parser = load_command_class("tasks_app", "runworker").create_parser("manage.py", "runworker")
+    assert parser.parse_args([]).grace == 30.0
+
+
+def test_the_example_worker_has_at_most_sixty_lines_of_code() -> None:
+    """Blank lines and comments are not counted."""
+    lines = map(str.strip, (DOCS / "examples" / "worker.mjs").read_text().splitlines())
+    assert 0 < sum(bool(line) and not line.startswith("//") for line in lines) <= 60
