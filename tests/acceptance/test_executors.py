@@ -96,6 +96,20 @@ async def test_a_task_that_the_worker_does_not_know_fails_for_good(shared_port, 
     assert last["error"]["message"] == "This executor knows no task sample.render"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [((), 2, "usage: ASYNCPOLL_TOKEN="), (("wrong token",), 1, "token")],
+)
+def test_a_worker_that_can_do_nothing_says_why(shared_port, arguments, code, said):
+    """In a line, and ends."""
+    given = [f"http://127.0.0.1:{shared_port}", QUEUE] if arguments else []
+    environment = {**os.environ, "ASYNCPOLL_TOKEN": "ap_wrong"}
+    command = [program("node", package="nodejs"), str(EXAMPLE), *given]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stderr.count("\n")) == (code, 1)
+    assert said in ended.stderr
+
+
 async def test_a_cancel_reaches_the_worker_in_another_language(shared_port, node):
     """With the answer to its next report."""
     task_id = await submitted(shared_port, pages=1_000, milliseconds=50)
