@@ -13,7 +13,7 @@ from typing import Any
 
 from asyncpoll.inspection.files import checkable, verify
 from asyncpoll.inspection.findings import Finding
-from asyncpoll.inspection.gather import Installed, gather, with_record
+from asyncpoll.inspection.gather import Installed, gather, is_build_output, with_record
 from asyncpoll.inspection.licences import invalid_expression, licence_of
 from asyncpoll.inspection.names import by_name, duplicates
 from asyncpoll.inspection.packing import Judged, pack, pack_judged, unpack, unpack_judged
@@ -76,7 +76,8 @@ def _check_limit(limit: object) -> None:
 
 
 def _gather(path: Sequence[str], walk: Walk) -> list[dict[str, Any]]:
-    found = list(distributions(path=list(path)))
+    everything = distributions(path=list(path))
+    found = [one for one in everything if not is_build_output(one)]
     message = "gathering metadata of {done} of {total} distributions"
     return pack(gather(one) for one in walk.over(found, (0.0, 0.1), message))
 

@@ -68,6 +68,15 @@ def gather(distribution: Distribution) -> Installed:
     )
 
 
+def is_build_output(distribution: Distribution) -> bool:
+    """Whether it is what a build left in the working directory, such as a checkout, and no installation."""
+    info = Path(str(getattr(distribution, "_path", "")))
+    try:
+        return info.suffix == ".egg-info" and info.parent.samefile(".")
+    except OSError:
+        return False
+
+
 def with_record(installed: Installed) -> Installed:
     """Add what its RECORD lists, and findings that say why its files can't be checked."""
     distribution = PathDistribution(installed.info)

@@ -94,6 +94,22 @@ def test_a_second_copy_is_a_duplicate_and_the_same_one_by_a_link_is_not(tmp_path
     assert reasons(report) == ["installed as well, hidden by 2.0"]
 
 
+@pytest.mark.parametrize("searched", ["", "."])
+def test_what_a_build_left_in_the_working_directory_is_no_installation(
+    site: Site, monkeypatch: pytest.MonkeyPatch, searched: str
+) -> None:
+    """As `pip install .` does in a checkout, from where it would hide what is installed."""
+    site.install("mine")
+    checkout = site.path.parent / "checkout"
+    egg = checkout / "mine.egg-info"
+    egg.mkdir(parents=True)
+    (egg / "PKG-INFO").write_text("Name: mine\nVersion: 1.0\n")
+    monkeypatch.chdir(checkout)
+    first = searched and str(checkout)
+    report = inspect([first, str(site.path)], None, lambda progress, message: None)
+    assert (findings(report), len(report["distributions"])) == ([], 1)
+
+
 def requiring(site: Site, *requirements: str) -> list[Triple]:
     site.install("a", metadata="".join(f"Requires-Dist: {r}\n" for r in requirements))
     return site.findings()
