@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from typing import Final
 
@@ -24,6 +25,11 @@ class Status(StrEnum):
 
 
 TERMINAL: Final = frozenset({Status.SUCCESS, Status.FAILED, Status.CANCELLED})
+
+
+def percent(fraction: float) -> str:
+    """0.125 as "12 %": rounded down, so that only what is complete says 100."""
+    return f"{math.floor(fraction * 100 + 1e-9)} %"
 
 
 class Outcome(StrEnum):

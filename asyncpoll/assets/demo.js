@@ -3,6 +3,7 @@ import { Asyncpoll } from "../static/tasks_app/asyncpoll.js";
 
 const KEPT = "asyncpoll.demo";
 const SHOWN_MILESTONES = 500;
+const ENDS = new Set(["succeeded", "failed", "cancelled"]);
 const part = (id) => document.getElementById(id);
 
 let answers = 0;
@@ -91,14 +92,16 @@ function facts({ distributions_inspected, files_listed, without_findings, counts
 }
 
 function row({ version, kind, message, progress, at }) {
-  const said = message || (kind === "progress" ? percent(progress) : kind.replaceAll("_", " "));
+  // A task that is over keeps its last message, which was said before.
+  const own = ENDS.has(kind) ? "" : message;
+  const said = own || (kind === "progress" ? percent(progress) : kind.replaceAll("_", " "));
   const item = element("li");
   item.append(...[version, new Date(at).toLocaleTimeString("en-GB"), said].map((text) => element("span", text)));
   return item;
 }
 
 function percent(progress) {
-  return progress === null ? "" : `${Math.round(progress * 100)} %`;
+  return progress === null ? "" : `${Math.floor(progress * 100 + 1e-9)} %`;
 }
 
 function element(name, text = "") {

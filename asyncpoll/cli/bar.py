@@ -19,7 +19,7 @@ class Bar:
         # Through rich's proxy, lines printed meanwhile stand above the bar; only a terminal wants that.
         self._progress = Progress(
             TextColumn("{task.fields[state]}", style="bold", markup=False),
-            BarColumn(),
+            BarColumn(finished_style="green"),  # rich's own is grey where there are only 8 colours
             TextColumn("{task.fields[message]}", markup=False),
             TimeElapsedColumn(),
             console=console,

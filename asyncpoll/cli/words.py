@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from asyncpoll.client import Answer, Milestone
+from asyncpoll.contract import percent
 
 
 def clean(text: str) -> str:
@@ -24,7 +25,7 @@ def standing(answer: Answer) -> str:
     if answer.is_terminal:
         return answer.status
     stalled = "(stalled: its worker is silent)" if answer.stalled else ""
-    return _joined(answer.status, percent(answer.progress), stalled)
+    return _joined(answer.status, _done(answer.progress), stalled)
 
 
 def counted(ended: int, of: int) -> str:
@@ -36,7 +37,7 @@ def happened(milestone: Milestone) -> str:
     """What happened, and when: `12:30:01 started`."""
     when = _time(milestone.at)
     gap = "(some before it are not kept)" if milestone.gap else ""
-    return _joined(when, milestone.kind, percent(milestone.progress), gap, milestone.message)
+    return _joined(when, milestone.kind, _done(milestone.progress), gap, milestone.message)
 
 
 def _time(at: str) -> str:
@@ -57,9 +58,9 @@ def failure(answer: Answer) -> str:
     )
 
 
-def percent(progress: float | None) -> str:
+def _done(progress: float | None) -> str:
     """`42 %`, or nothing."""
-    return "" if progress is None else f"{progress:.0%}".replace("%", " %")
+    return "" if progress is None else percent(progress)
 
 
 def document(value: Any, indent: int | None = None) -> str:

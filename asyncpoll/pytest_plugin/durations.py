@@ -54,6 +54,7 @@ class Recorder:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Say what was measured."""
         if self._says:
-            terminalreporter.section("asyncpoll")
+            # Not section(), below which the first line would end the progress line once more.
+            terminalreporter.write_sep("=", "asyncpoll")
             for line in self._says:
                 terminalreporter.write_line(line)

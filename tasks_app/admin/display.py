@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from asyncpoll.contract import Status
+from asyncpoll.contract import Status, percent
 
 NOTHING = "-"
 """Shown for a value that is not there, as the admin does for its own fields."""
@@ -40,11 +40,6 @@ def progress_bar(fraction: float | None, status: str = Status.RUNNING) -> SafeSt
         f"{fraction:.3f}",
         percent(fraction),
     )
-
-
-def percent(fraction: float) -> str:
-    """0.125 as "12 %": rounded down, so that only what is complete says 100."""
-    return f"{int(fraction * 100 + 1e-9)} %"
 
 
 def duration(length: timedelta, units: int = 2) -> str:

@@ -11,8 +11,9 @@ from uuid import UUID
 from django.db.models import Case, Func, IntegerField, TextField, When
 from django.db.models.functions import Cast, Left
 
+from asyncpoll.contract import percent
 from tasks_app import conf
-from tasks_app.admin.display import duration, instant, percent
+from tasks_app.admin.display import duration, instant
 from tasks_app.admin.quoting import Quotes
 from tasks_app.models import TaskEvent
 from tasks_app.models.status import EventKind

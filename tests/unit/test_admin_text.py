@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asyncpoll.contract import percent
 from tasks_app.admin.display import (
     duration,
     first_line,
     instant,
     moment,
-    percent,
     progress_bar,
     status_badge,
 )

@@ -137,7 +137,7 @@ def test_the_exit_code_says_whose_turn_it_is(error, code):
 def test_what_a_task_says_never_steers_the_terminal():
     """Nor does its result."""
     message = "\x1b[2Jall \x9bgone\r\n[red]"
-    answer = Answer(TASK, Status.RUNNING, 2, 0.42, message)
+    answer = Answer(TASK, Status.RUNNING, 2, 0.429, message)
     assert words.state(answer) == "RUNNING 42 % �[2Jall �gone��[red]"
     assert words.document({"größe": "\x1b\x9b\u202e"}) == '{"größe": "\\u001b\\u009b\\u202e"}'
 

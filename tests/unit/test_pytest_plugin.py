@@ -194,7 +194,8 @@ def test_what_was_waited_for_is_the_next_runs_plan(suite, pytester, workers):
             f"The next run's plan is in *{PLAN}:",
             "  reports.yearly: 20 measured, up to 30 s",
             "  test_it.py::test_other: 1 measured, up to 30 s (The slowest stands for the P95, which needs 20 in one run.)",
-        ]
+        ],
+        consecutive=True,
     )
 
 
