@@ -142,18 +142,20 @@ class Webs(list[Web]):
         await asyncio.gather(*(web.shows(**facts) for web in self))
 
     @asynccontextmanager
-    async def counting(self, counter: str) -> AsyncIterator[None]:
-        """At the end of the block, wait until a counter of theirs has grown: it tells also of what is over soon."""
-        before = await self._sum(counter)
+    async def losing_the_link(self) -> AsyncIterator[None]:
+        """At the end of the block, wait until each has counted in metrics that it lost the link: also if only for an
+        instant, which no look at `readyz` can be sure to meet."""
+        before = await self._losses()
         yield
 
-        async def has_grown() -> bool:
-            return await self._sum(counter) > before
+        async def each_has_counted() -> bool:
+            now = await self._losses()
+            return all(more > count for more, count in zip(now, before, strict=True))
 
-        await aeventually(has_grown)
+        await aeventually(each_has_counted)
 
-    async def _sum(self, counter: str) -> float:
-        return sum([(await web.scrape()).value(counter) for web in self])
+    async def _losses(self) -> list[float]:
+        return [(await web.scrape()).value("link_losses_total") for web in self]
 
     async def leader(self) -> Web:
         """The one that is the bridge, once exactly one is, and everybody hears it; any, if each is its own."""
