@@ -202,6 +202,16 @@ def test_all_that_a_filter_matches_is_cancelled(site: Site, page: Page) -> None:
     assert page.locator("#result_list tbody tr").count() == 3
 
 
+def test_the_plan_s_button_stands_where_its_fields_do(site: Site, page: Page) -> None:
+    """Neither further in nor further out."""
+    page.goto(f"{site.origin}/admin/tasks_app/overview/plan/")
+    lefts = [
+        page.locator(each).bounding_box()["x"]  # type: ignore[index]
+        for each in ("#id_days", ".asyncpoll-inputs button")
+    ]
+    assert lefts[0] == lefts[1]
+
+
 def test_a_task_that_is_over_is_not_polled_for(site: Site, page: Page) -> None:
     """Nothing will change any more."""
     [task] = site.tasks()

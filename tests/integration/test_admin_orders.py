@@ -95,8 +95,16 @@ class TestAsking:
         html = admin_client.get(reverse(ASK), {"status": "PENDING"}).content.decode()
         assert "more than 1. Narrow the filter." in html and '<button class="button"' not in html
 
-    def test_nothing_to_act_on_is_said_with_a_way_back(self, admin_client: Client) -> None:
-        """The list that shows nothing does not lead there at all."""
+    def test_nothing_to_act_on_is_said_with_a_way_back(
+        self, admin_client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The list that shows nothing does not lead there at all, also where older tasks were not looked at."""
+        monkeypatch.setattr("tasks_app.admin.changelist.SPAN", 1)
+        for _ in range(3):
+            pending(queue="mail")
+        page_of_none = admin_client.get(reverse(LIST), {"queue": "mail", "q": "worker:nobody"})
+        assert "Older" in page_of_none.content.decode()
+        assert reverse(ASK) not in page_of_none.content.decode()
         query = {"q": "owner:nobody"}
         assert reverse(ASK) not in admin_client.get(reverse(LIST), query).content.decode()
         html = admin_client.get(reverse(ASK), query).content.decode()
