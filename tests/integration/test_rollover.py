@@ -90,7 +90,7 @@ async def test_what_is_watched_is_read_again_together_now_and_then(
     monkeypatch.setattr(sweeper, "REFRESH_SECONDS", 0.5)
     await renew(tasks, 2, 0.5)
     assert set(statements) == {"read"}
-    assert len(statements) <= 4
+    assert len(statements) < len(tasks) / 5
 
 
 async def test_a_crowd_s_first_polls_and_its_changes_are_read_together(service, statements):
@@ -117,7 +117,7 @@ async def test_a_crowd_s_first_polls_and_its_changes_are_read_together(service, 
     answers = await asyncio.gather(*held)
     assert {answer.row.version for answer in answers} == {2}
     assert set(statements) == {"read"}
-    assert len(statements) <= 20
+    assert len(statements) < CROWD / 10
 
 
 @pytest.fixture
