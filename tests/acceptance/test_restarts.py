@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 
 from tests.acceptance.load import Endings, at_once, clients, until_refused
-from tests.acceptance.processes import ask, server
+from tests.acceptance.processes import ask, server, started
 from tests.holdsite.client import Connection
 from tests.holdsite.servers import ROOT, Served, command, ended, environment_with, serving
 from tests.support import aeventually, free_port
@@ -26,6 +26,9 @@ from tests.support import aeventually, free_port
 HELD = 2_000
 HELD_BY_THREE = 1_200
 SUBMISSION = json.dumps({"task": "sample.add", "kwargs": {"a": 1, "b": 2}}).encode()
+SUBMIT = ("/api/v1/tasks", "POST", SUBMISSION)
+SERVE_THREE = ["manage.py", "serve", "--processes", "3"]
+PATIENT = {"DJANGO_SETTINGS_MODULE": "tests.patient_settings"}
 BREAKABLE = "tests.holdsite.breakable_asgi.application"
 HALF = b"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
 
@@ -39,11 +42,10 @@ async def test_a_server_that_goes_away_full_answers_everybody(database_url: str)
     limits = {
         "ASYNCPOLL_MAX_HELD": "5000",
         "ASYNCPOLL_MAX_HELD_PER_OWNER": "5000",
-        "DJANGO_SETTINGS_MODULE": "tests.patient_settings",
+        **PATIENT,
     }
     with server("daphne", database_url, **limits) as (port, pid):
-        submit = ("/api/v1/tasks", "POST", SUBMISSION)
-        task = (await ask(port, *submit)).json["task_id"]
+        task = (await ask(port, *SUBMIT)).json["task_id"]
         poll = f"/api/v1/tasks/{task}/long_poll?client_known_version=1&max_hold_seconds=25"
         idle = await at_once(100, lambda: Connection.open(port))
         for connection in idle:
@@ -59,7 +61,7 @@ async def test_a_server_that_goes_away_full_answers_everybody(database_url: str)
         async with asyncio.TaskGroup() as group:
             for _ in range(20):
                 group.create_task(until_refused(port, (poll, "GET", b""), polling))
-                group.create_task(until_refused(port, submit, submitting))
+                group.create_task(until_refused(port, SUBMIT, submitting))
             await aeventually(lambda: submitting.answers)
             began = time.monotonic()
             psutil.Process(pid).send_signal(signal.SIGTERM)
@@ -77,6 +79,30 @@ async def test_a_server_that_goes_away_full_answers_everybody(database_url: str)
         _assert_spread([answer.json["recommended_client_backoff_ms"] for answer in answers])
 
 
+async def _held_by_some(port: int) -> bool:
+    return await _held(port) > 0
+
+
+def _children(pid: int) -> set[int]:
+    return {child.pid for child in psutil.Process(pid).children()}
+
+
+async def _children_ready(port: int, pid: int) -> bool:
+    """True once all three listen; the port refuses until the first does."""
+    if len(_children(pid)) < 3:
+        return False
+    try:
+        return (await ask(port, "/readyz")).status == 200
+    except (ConnectionError, asyncio.IncompleteReadError):
+        return False
+
+
+def _replaced(pid: int, old: set[int]) -> bool:
+    """True once the three of before are gone and three others are there."""
+    now = _children(pid)
+    return len(now) == 3 and not now & old
+
+
 async def _holds(port: int, count: int) -> bool:
     return await _held(port) == count
 
@@ -91,31 +117,40 @@ def _assert_spread(backoffs: list[int]) -> None:
 class TestReplacingChildren:
     """SIGHUP to the parent."""
 
-    async def test_a_rolling_restart_shows_no_error_to_any_client(self) -> None:
-        """Three processes under load: each request is answered, by old or new processes, and none is refused."""
-        with serving("daphne", "--processes", "3") as served:
-            await aeventually(lambda: "Serving on" in served.output)
-            old = set(served.children())
+    async def test_a_rolling_restart_shows_no_error_to_any_client(self, database_url: str) -> None:
+        """Three processes of the project under load: old or new, one answers each request, and none is refused."""
+        port = free_port()
+        with started([*SERVE_THREE, "--port", str(port)], database_url, **PATIENT) as parent:
+            await aeventually(lambda: _children_ready(port, parent.pid))
+            old = _children(parent.pid)
+            task = (await ask(port, *SUBMIT)).json["task_id"]
+            poll = f"/api/v1/tasks/{task}/long_poll?client_known_version=1&max_hold_seconds=25"
             async with AsyncExitStack() as load:
                 seen = [
-                    await load.enter_async_context(clients(served.port, 10)),
+                    await load.enter_async_context(clients(port, 5, SUBMIT, pause_seconds=0.3)),
                     await load.enter_async_context(
-                        clients(served.port, 10, ("/api/echo", "POST", b"12345"))
+                        clients(port, 5, SUBMIT, keeps=True, pause_seconds=0.3)
                     ),
-                    await load.enter_async_context(clients(served.port, 10, keeps=True)),
                     await load.enter_async_context(
-                        clients(served.port, 50, ("/api/hold", "GET", b""), keeps=True)
+                        clients(port, 20, (poll, "GET", b""), pause_seconds=0.3)
+                    ),
+                    await load.enter_async_context(
+                        clients(port, 20, (poll, "GET", b""), keeps=True, pause_seconds=0.3)
                     ),
                 ]
-                await aeventually(lambda: all(endings.answers for endings in seen[:3]))
-                served.process.send_signal(signal.SIGHUP)
-                await aeventually(lambda: "Replaced 3 server processes" in served.output)
-                assert not old & set(served.children())
-                assert [endings.kinds for endings in seen] == [{"200"}] * 4
-                served.process.send_signal(signal.SIGTERM)
-                await aeventually(lambda: all("refused" in endings.kinds for endings in seen[:3]))
-            assert [endings.kinds for endings in seen] == [{"200", "refused"}] * 4
-            assert await asyncio.to_thread(served.process.wait, 10) == 0
+                await aeventually(lambda: all(endings.answers for endings in seen[:2]))
+                await aeventually(lambda: _held_by_some(port))
+                parent.send_signal(signal.SIGHUP)
+                await aeventually(lambda: _replaced(parent.pid, old), 60.0)
+                assert [endings.kinds for endings in seen] == [{"202"}] * 2 + [{"200"}] * 2
+                parent.send_signal(signal.SIGTERM)
+                await aeventually(lambda: all("refused" in endings.kinds for endings in seen))
+            assert [endings.kinds for endings in seen] == [{"202", "refused"}] * 2 + [
+                {"200", "refused"}
+            ] * 2
+            outcomes = {answer.json["outcome"] for ends in seen[2:] for answer in ends.answers}
+            assert "DRAINING" in outcomes
+            assert await asyncio.to_thread(parent.wait, 20) == 0
 
     async def test_a_release_that_can_not_start_replaces_nobody(self, tmp_path: Path) -> None:
         """The old processes go on serving, the log says so, and the next attempt succeeds."""
