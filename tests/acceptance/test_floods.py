@@ -21,7 +21,7 @@ from tests.support import aeventually
 FLOOD = 20_000
 # What a test process needs beside its connections.
 RESERVED = 300
-FLOOD_SECONDS = 20.0
+FLOOD_SECONDS = 60.0
 HALF = b"GET /plain HTTP/1.1\r\n"
 
 
@@ -89,7 +89,7 @@ async def test_a_flood_of_connections_leaves_the_process_serving(server_files: i
             held = await Connection.open(served.port)
             await held.ask("/api/hold")
             opened = await flood(served.port, (2_000 if server_files else allowed - RESERVED))
-            assert server_files or len(opened) >= min(1_000, allowed - 2 * RESERVED)
+            assert server_files or len(opened) >= 0.95 * (allowed - RESERVED)
             for client in opened:
                 client.close()
             await aeventually(lambda: _answers(served.port))
