@@ -86,17 +86,22 @@ def ci_timeout(p95_ms: float) -> float:
 def _notes(durations: Durations) -> tuple[str, ...]:
     count = len(durations)
     lacking = [percent for percent in _PERCENTS if count < needed(percent)]
-    notes = [
-        f"P{percent} needs {needed(percent)} samples and there are {count}: {_UNKNOWN[percent]} not known yet."
-        for percent in lacking
-    ]
+    notes = [_too_few(lacking, count)] if lacking else []
     if durations.relative_error and len(lacking) < len(_PERCENTS):
         notes.append(f"Percentiles are within {durations.relative_error:.0%} of what was measured.")
     return tuple(notes)
 
 
+def _too_few(lacking: list[int], count: int) -> str:
+    """One note for all of them: they lack the same samples."""
+    first, *others = lacking
+    wanted = "".join(f", P{percent} {needed(percent)}" for percent in others)
+    unknown = ", ".join(_UNKNOWN[percent] for percent in lacking)
+    return f"P{first} needs {needed(first)} samples{wanted} and there are {count}: {unknown} are not known yet."
+
+
 _UNKNOWN: Final = {
-    50: "the interval between polls is",
-    95: "what a run in CI may take is",
-    99: "when to give up and the hold to ask for are",
+    50: "the interval between polls",
+    95: "what a run in CI may take",
+    99: "when to give up and the hold to ask for",
 }

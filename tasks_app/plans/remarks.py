@@ -21,10 +21,12 @@ def remarks(measured: Mapping[str, Measurement]) -> tuple[str, ...]:
 def _said(each: Measurement) -> str:
     by = "by the hour" if each.rolled_up else "one by one"
     since = each.first.astimezone(UTC)
-    waits = ", ".join(_wait(each, percent) for percent in _PERCENTS)
-    return f"measured {by} since {since:%Y-%m-%d %H:%M} UTC; had waited in its queue: {waits}."
+    return f"measured {by} since {since:%Y-%m-%d %H:%M} UTC; {_waited(each)}."
 
 
-def _wait(each: Measurement, percent: int) -> str:
-    waited = each.waited.percentile(percent)
-    return f"P{percent} not known" if waited is None else f"P{percent} {milliseconds(waited)}"
+def _waited(each: Measurement) -> str:
+    known = {percent: each.waited.percentile(percent) for percent in _PERCENTS}
+    waits = [f"P{percent} {milliseconds(ms)}" for percent, ms in known.items() if ms is not None]
+    if not waits:
+        return "too few to say how long they had waited in the queue"
+    return f"had waited in its queue: {', '.join(waits)}"

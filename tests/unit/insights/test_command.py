@@ -73,7 +73,7 @@ def test_a_log_becomes_a_table(file: str, capsys: pytest.CaptureFixture[str]):
         "s",
     ]
     assert rows[1][:4] == ["demo.rare", "12", "600", "ms"]
-    assert "demo.rare: P95 needs 20 samples and there are 12" in out
+    assert "demo.rare: P95 needs 20 samples, P99 100 and there are 12" in out
     assert "demo.rare: not decided: P95 needs 20 samples" in out
     assert "demo.report: polling is enough (12 % asynchronous, P95 9.5 s; nearest rule" in out
     assert "worker.log line 113: ASYNC_TASK_DONE is in no JSON object" in out
