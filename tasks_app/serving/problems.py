@@ -22,12 +22,13 @@ from tasks_app.headers import security_headers
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An RFC 9457 problem document. `closes` ends the connection after the answer."""
+    """An RFC 9457 problem document. `closes` ends the connection after the answer; `retry_after` is in seconds."""
 
     status: int
     type: str
     detail: str
     closes: bool = False
+    retry_after: int | None = None
 
     @property
     def document(self) -> bytes:
@@ -49,6 +50,7 @@ class Refusal:
             "Content-Length": str(len(body)),
             "Cache-Control": "no-store",
             **security_headers(),
+            **self._retrying(),
         }
         if self.closes:
             headers["Connection"] = "close"
@@ -56,10 +58,13 @@ class Refusal:
             body, status=self.status, content_type=PROBLEM_MEDIA_TYPE, headers=headers
         )
 
+    def _retrying(self) -> dict[str, str]:
+        return {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
+
     def message(self, more: Mapping[str, str] = MappingProxyType({})) -> bytes:
         """The whole HTTP/1.1 answer with `more` headers, for a connection whose request is not read to its end."""
         body = self.document
-        headers = {**security_headers(), **more}
+        headers = {**security_headers(), **self._retrying(), **more}
         others = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         head = (
             f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}\r\n"
@@ -95,6 +100,7 @@ GOING_AWAY = Refusal(
     Problem.UNAVAILABLE,
     "This server is going away before it could answer; send the request again.",
     closes=True,
+    retry_after=2,
 )
 UNREADABLE = Refusal(
     400,

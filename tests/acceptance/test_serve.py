@@ -317,6 +317,7 @@ class TestDraining:
             served.process.send_signal(signal.SIGTERM)
             answer = await asking.answer()
             assert (answer.status, answer.json["type"]) == (503, "/problems/unavailable")
+            assert answer.headers["retry-after"] == "2"
             assert await asking.ending() == "eof"
 
     async def test_ctrl_c_drains_as_well(self) -> None:
