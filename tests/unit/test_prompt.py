@@ -298,7 +298,7 @@ def test_no_answer_steers_the_terminal(capsys, line, status):
     said = {"task_id": evil, "id": evil, "status": status if status == 404 else "FAILED"}
     said |= {"version": 1, "error": {"type": evil}, "type": evil, "title": evil, "detail": evil}
     said |= {"entries": [dict(said)], "problems": [{**said, "status": 404, "task": "t:0"}]}
-    with ScriptedServer([Act(status, said)]) as server:
+    with set_testing(), ScriptedServer([Act(status, said)]) as server:
         main(
             [*line.split(), "--url", server.url, *(["--lifetime", "0.5"] if "wait" in line else [])]
         )
