@@ -176,13 +176,19 @@ with Client(sys.argv[1]) as client:
 """
 
 
-def test_the_wheel_brings_what_browsers_load(programs):
-    """The module, its types, and the demo page."""
+def test_the_wheel_brings_all_that_the_sources_have(programs):
+    """Statements, migrations, commands, templates, static files, types: what is missing would be missed at run time."""
     (packages,) = programs.parent.glob("lib/python*/site-packages")
-    for file in ("asyncpoll.js", "asyncpoll.d.ts"):
-        assert (packages / "tasks_app/static/tasks_app" / file).is_file()
-    for file in ("demo.html", "demo.css", "demo.js"):
-        assert (packages / "asyncpoll/assets" / file).is_file()
+    sources = [
+        file.relative_to(installed.ROOT)
+        for package in ("asyncpoll", "tasks_app")
+        for file in (installed.ROOT / package).rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    ]
+    assert {".py", ".sql", ".html", ".js", ".ts", ".css", ".typed"} <= {
+        file.suffix or file.name for file in sources
+    }
+    assert [str(file) for file in sources if not (packages / file).is_file()] == []
 
 
 def test_what_is_installed_waits_for_a_task(programs, url, executor):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
@@ -215,6 +215,23 @@ def test_the_page_shows_arguments_result_and_history(admin_client: Client) -> No
     assert len(gaps_and_attempt) == 3 + 1
     assert "half" in html and "{&quot;files&quot;: 212}" in html
     assert str(WORKER.id) in html and "host-1:4711" in html
+
+
+def test_each_version_has_the_time_since_the_one_before(admin_client: Client) -> None:
+    """Not since the first, and not until the next."""
+    task_id = succeeded()
+    begun = datetime(2030, 1, 1, tzinfo=UTC)
+    for version, seconds in ((1, 0), (2, 5), (3, 95)):
+        events = TaskEvent.objects.filter(task_id=task_id, version=version)
+        assert events.update(at=begun + timedelta(seconds=seconds)) == 1
+    html = text_of(admin_client, page(task_id))
+    cell = r"<td[^>]*>([^<]*)</td>\s*"
+    rows = re.findall(rf"<tr>\s*<td>(\d)</td>\s*{cell}{cell}{cell}", html)
+    assert [(version, gap) for version, _, _, gap in rows] == [
+        ("3", "1 min 30 s"),
+        ("2", "5.0 s"),
+        ("1", ""),
+    ]
 
 
 def test_a_failure_shows_error_and_traceback(admin_client: Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -18,6 +19,7 @@ from tasks_app.admin import standing
 from tasks_app.hold.admission import admission
 from tasks_app.insights.durations import Durations
 from tasks_app.models import Task, WebProcess, WorkerProcess
+from tasks_app.observers import metrics
 from tasks_app.plans.registry import Measurement
 from tasks_app.plans.remarks import remarks
 from tasks_app.serving.reports import Report
@@ -206,6 +208,14 @@ def test_the_plan_page_answers_by_the_inputs_of_who_asks(admin_client: Client) -
     assert staff("view_workerprocess").get(reverse(PLAN)).status_code == 403
 
 
+@pytest.fixture
+def counted() -> Iterator[None]:
+    """With the observers that count waits."""
+    uninstall = metrics.install()
+    yield
+    uninstall()
+
+
 @pytest.mark.django_db(transaction=True)
 class TestThePoll:
     """Held by the machinery of the API, for those that the admin lets in."""
@@ -261,6 +271,31 @@ class TestThePoll:
         assert (row.bridge, row.held, row.most_held) == ("own", 0, admission.most_held)
         await report.stop()
         assert not await WebProcess.objects.aexists()
+
+    async def test_what_a_web_process_says_is_what_happens_in_it(
+        self, service, client, monkeypatch, counted
+    ) -> None:
+        """Held requests, wakes with their latency, link and layer, whether it drains."""
+        report = Report(service)
+        await aeventually(lambda: report.facts().linked and report.facts().layered)
+        await report.step()
+        task_id = await stored(service)
+        poll = asyncio.create_task(
+            client.get(f"/api/v1/tasks/{task_id}/long_poll?client_known_version=1")
+        )
+        await aeventually(lambda: admission.held == 1)
+        await report.step()
+        row = await WebProcess.objects.aget()
+        assert (row.held, row.woken, row.wake_p50, row.draining) == (1, 0, None, False)
+        await service.pool.run(cancel(task_id))
+        assert (await poll).status_code == 200
+        monkeypatch.setattr(admission, "draining", True)
+        await report.step()
+        row = await WebProcess.objects.aget()
+        assert (row.held, row.woken, row.draining) == (0, 1, True)
+        assert row.wake_p50 is not None and 0 < row.wake_p50 <= row.wake_p95
+        assert (row.linked, row.layered) == (True, True)
+        await report.stop()
 
 
 @pytest.mark.django_db

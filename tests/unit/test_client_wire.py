@@ -86,7 +86,8 @@ async def test_a_wait_survives_each_fault_and_does_not_hold_the_next_request(kin
 
 
 async def test_a_gateway_that_cuts_at_an_age_is_learnt_and_the_hold_stays_below_it(kind):
-    """At 1.2 s here; also for the next client."""
+    """Also for the next client. At 1.2 s here, since twice 20 s of real time would show no more; test_client_conversation
+    has the 20 s."""
 
     def gateway(received):
         return cut(1.2) if received.hold_seconds > 1.2 else success()
