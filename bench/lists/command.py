@@ -30,6 +30,7 @@ _ROUNDS = 7
 _LIST = "/admin/tasks_app/task/"
 _PAGES = {
     "newest": "",
+    "a page further on": "?p={large}",
     "status SUCCESS": "?status=SUCCESS",
     "status FAILED": "?status=FAILED",
     "status RUNNING": "?status=RUNNING",
@@ -44,6 +45,8 @@ _PAGES = {
     "search for anything": "?q=nothing-is-called-so",
     "a task with a result of 10 MB": "{large}/change/",
     "overview, measured anew": "/admin/tasks_app/overview/",
+    "how long to wait": "/admin/tasks_app/overview/plan/?days=30&hours_per_day=8",
+    "workers": "/admin/tasks_app/workerprocess/",
 }
 
 

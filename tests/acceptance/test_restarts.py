@@ -30,11 +30,22 @@ SUBMIT = ("/api/v1/tasks", "POST", SUBMISSION)
 SERVE_THREE = ["manage.py", "serve", "--processes", "3"]
 PATIENT = {"DJANGO_SETTINGS_MODULE": "tests.patient_settings"}
 BREAKABLE = "tests.holdsite.breakable_asgi.application"
+KEY = "Content-Type: application/json\r\nIdempotency-Key: race\r\n"
 HALF = b"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
 
 
 async def _held(port: int) -> int:
     return int((await ask(port, "/readyz")).json["held"])
+
+
+async def _raced_for(port: int) -> str:
+    """The one task that twenty connections make with the same key at once, whichever process each of them meets."""
+    racing = await at_once(20, lambda: Connection.open(port))
+    await asyncio.gather(*(connection.ask(*SUBMIT, KEY) for connection in racing))
+    answers = await asyncio.gather(*(connection.answer() for connection in racing))
+    assert sorted(answer.status for answer in answers) == [200] * 19 + [202]
+    (task,) = {answer.json["task_id"] for answer in answers}
+    return str(task)
 
 
 async def test_a_server_that_goes_away_full_answers_everybody(database_url: str) -> None:
@@ -118,12 +129,13 @@ class TestReplacingChildren:
     """SIGHUP to the parent."""
 
     async def test_a_rolling_restart_shows_no_error_to_any_client(self, database_url: str) -> None:
-        """Three processes of the project under load: old or new, one answers each request, and none is refused."""
+        """Three processes of the project under load: old or new, one answers each request, and none is refused. The task
+        that they poll is one, though twenty connections submitted it."""
         port = free_port()
         with started([*SERVE_THREE, "--port", str(port)], database_url, **PATIENT) as parent:
             await aeventually(lambda: _children_ready(port, parent.pid))
             old = _children(parent.pid)
-            task = (await ask(port, *SUBMIT)).json["task_id"]
+            task = await _raced_for(port)
             poll = f"/api/v1/tasks/{task}/long_poll?client_known_version=1&max_hold_seconds=25"
             async with AsyncExitStack() as load:
                 seen = [
