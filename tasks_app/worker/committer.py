@@ -33,6 +33,8 @@ _LONG_SECONDS = 3600.0
 # Under load the next write waits for as many changes as there are slots, at most so long: small batches are twice as
 # large for it, which costs a sixth less for each task, in the worker and the database together.
 _GATHER_SECONDS = 0.003
+# Of so many the statement's own cost hardly shows any more.
+_ENOUGH_CHANGES = 100
 # A row that is locked, by a heartbeat for an instant or by an admin for minutes, is tried again after this long, doubling
 # up to that long.
 _FIRST_LOCKED_SECONDS = 0.005
@@ -113,8 +115,8 @@ class Committer(Loop):
     @property
     def _until_worthwhile(self) -> float:
         """Seconds to gather before the next write: none after one of a single change, and none once a round of the slots
-        has gathered."""
-        if len(self._gathered) >= self._held.concurrency:
+        has gathered, or enough."""
+        if len(self._gathered) >= min(self._held.concurrency, _ENOUGH_CHANGES):
             return 0.0
         return self._gather_until - time.monotonic()
 
