@@ -30,7 +30,7 @@ _ROUNDS = 7
 _LIST = "/admin/tasks_app/task/"
 _PAGES = {
     "newest": "",
-    "a page further on": "?p={large}",
+    "a page in the middle": "?p={middle}",
     "status SUCCESS": "?status=SUCCESS",
     "status FAILED": "?status=FAILED",
     "status RUNNING": "?status=RUNNING",
@@ -46,6 +46,8 @@ _PAGES = {
     "a task with a result of 10 MB": "{large}/change/",
     "overview, measured anew": "/admin/tasks_app/overview/",
     "how long to wait": "/admin/tasks_app/overview/plan/?days=30&hours_per_day=8",
+    "act on all that are FAILED": "order/?status=FAILED",
+    "act on all of a status, of which there are too many": "order/?status=SUCCESS",
     "workers": "/admin/tasks_app/workerprocess/",
 }
 
@@ -103,7 +105,7 @@ class _Site:
         self._tasks = tasks
         self._took: dict[str, list[float]] = {page: [] for page in _PAGES}
         with closing(StoreConnection(url)) as store:
-            self._large = fill(store, tasks)
+            self._landmarks = asdict(fill(store, tasks))
         self._client = Client(SERVER_NAME="localhost", SERVER_PORT="80")
         with self._connected():
             self._client.force_login(User.objects.create_superuser("bench"))
@@ -116,7 +118,7 @@ class _Site:
         with self._connected():
             for page, address in _PAGES.items():
                 began = time.monotonic()
-                answer = self._client.get(urljoin(_LIST, address.format(large=self._large)))
+                answer = self._client.get(urljoin(_LIST, address.format(**self._landmarks)))
                 self._took[page].append((time.monotonic() - began) * 1000)
                 if answer.status_code != 200:
                     raise BenchError(f"{page}: {answer.status_code} beside {self._tasks:,} tasks.")

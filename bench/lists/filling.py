@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from bench.store import StoreConnection
@@ -40,14 +41,24 @@ _LARGE = """
     UPDATE tasks_app_task SET result = jsonb_build_object('text', repeat('0123456789abcdef', 655360))
     WHERE id = (SELECT id FROM tasks_app_task WHERE status = 'SUCCESS' ORDER BY id DESC LIMIT 1) RETURNING id::text
 """
+_MIDDLE = "SELECT id::text FROM tasks_app_task ORDER BY id OFFSET {before} LIMIT 1"
 
 
-def fill(store: StoreConnection, count: int) -> str:
-    """Have `count` tasks; gives the id of the one with a large result."""
+@dataclass(frozen=True, slots=True)
+class Landmarks:
+    """Ids of tasks that addresses name: the one with a `large` result, and the one in the `middle` of the month."""
+
+    large: str
+    middle: str
+
+
+def fill(store: StoreConnection, count: int) -> Landmarks:
+    """Have `count` tasks."""
     for first in range(1, count + 1, _BATCH):
         last = min(count, first + _BATCH - 1)
         store.execute(_TASKS.format(rare=RARE_TYPE, count=count, first=first, last=last))
     [(large,)] = store.execute(_LARGE)
+    [(middle,)] = store.execute(_MIDDLE.format(before=count // 2))
     store.execute("VACUUM (FREEZE, ANALYZE)")
     store.execute("CHECKPOINT")
-    return str(large)
+    return Landmarks(large, middle)
