@@ -297,6 +297,26 @@ class TestThePoll:
         assert (row.linked, row.layered) == (True, True)
         await report.stop()
 
+    async def test_a_web_process_tells_its_link_and_its_layer_apart(
+        self, service, monkeypatch
+    ) -> None:
+        """Each is said as soon as it changes, whatever the other is."""
+        report = Report(service)
+
+        async def said() -> tuple[bool, bool]:
+            await report.step()
+            row = await WebProcess.objects.aget()
+            return row.linked, row.layered
+
+        await aeventually(lambda: service.state.trusted and service.state.layer)
+        assert await said() == (True, True)
+        monkeypatch.setattr(service.hub.trust, "active", False)
+        assert await said() == (False, True)
+        await service.link.stop()
+        monkeypatch.setattr(service.hub.trust, "active", True)
+        assert await said() == (True, False)
+        await report.stop()
+
 
 @pytest.mark.django_db
 def test_what_a_plan_lacks_is_named_as_its_fields_are_and_the_rest_is_answered(
