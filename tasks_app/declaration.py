@@ -188,6 +188,10 @@ def default_backoff() -> Backoff:
 
 
 def _broken_rules(task: Task[Any, Any]) -> list[tuple[bool, str]]:
+    return [*_rules_of_names(task), *_rules_of_attempts(task), *_rules_of_the_call(task)]
+
+
+def _rules_of_names(task: Task[Any, Any]) -> list[tuple[bool, str]]:
     names = {"name": task.name, "queue": task.queue, "owner": task.owner}
     return [
         (not callable(task.func), f"{task.func!r} is not callable; @task decorates a function."),
@@ -200,6 +204,11 @@ def _broken_rules(task: Task[Any, Any]) -> list[tuple[bool, str]]:
         ),
         (not task.queue, "queue is empty; name one, such as 'default'."),
         ("\x00" in "".join(names.values()), "names can't contain NUL."),
+    ]
+
+
+def _rules_of_attempts(task: Task[Any, Any]) -> list[tuple[bool, str]]:
+    return [
         (
             not MIN_PRIORITY <= task.priority <= MAX_PRIORITY,
             f"priority is {task.priority}; it must be between {MIN_PRIORITY} and {MAX_PRIORITY}.",
@@ -223,6 +232,11 @@ def _broken_rules(task: Task[Any, Any]) -> list[tuple[bool, str]]:
             task.timeout is not None and not are_seconds(task.timeout),
             f"timeout is {task.timeout}; it {SECONDS_RULE}.",
         ),
+    ]
+
+
+def _rules_of_the_call(task: Task[Any, Any]) -> list[tuple[bool, str]]:
+    return [
         *(
             (
                 not _is_parameter(task.func, name),

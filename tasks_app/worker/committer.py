@@ -19,27 +19,20 @@ from tasks_app.loops import Loop
 from tasks_app.store import Call, Change, Committed, commit, find_committed, holds
 from tasks_app.store.pool import Pool
 from tasks_app.worker.attempt import Attempt
-from tasks_app.worker.entries import Entry, done, weight
+from tasks_app.worker.entries import Entry, done, take
 from tasks_app.worker.held import Held
 from tasks_app.worker.milestones import join
 from tasks_app.worker.outcome import poisoned
 from tasks_app.worker.recording import Settled
 
-# Large enough that the statement's own cost no longer shows, small enough that its locks don't last.
-_MOST_CHANGES = 500
-# Bounds the memory of one statement; a single change may exceed it.
-_MOST_CHARACTERS = 4_000_000
 _LONG_SECONDS = 3600.0
 # Under load the next write waits for as many changes as there are slots, at most so long: small batches are twice as
 # large for it, which costs a sixth less for each task, in the worker and the database together.
 _GATHER_SECONDS = 0.003
 # Of so many the statement's own cost hardly shows any more.
 _ENOUGH_CHANGES = 100
-# A row that is locked, by a heartbeat for an instant or by an admin for minutes, is tried again after this long, doubling
-# up to that long.
-_FIRST_LOCKED_SECONDS = 0.005
-_LONGEST_LOCKED_SECONDS = 0.5
-# That often is more than a second: no longer one of our own statements, but something that somebody may want to know of.
+# So many tries at a locked row are more than a second: no longer one of our own statements, but something that somebody
+# may want to know of.
 _LOCKED_FOR_LONG = 9
 
 
@@ -105,7 +98,7 @@ class Committer(Loop):
                 return pause
             if (rest := self._until_worthwhile) > 0:
                 return min(rest, pause)
-            self._writing = self._take()
+            self._writing = take(self._gathered)
             await self._write(list(self._writing.values()))
         except StoreUnavailable as error:
             self._keep(error)
@@ -139,11 +132,10 @@ class Committer(Loop):
 
     def _set_aside(self, entry: Entry) -> None:
         """The row is locked by somebody else, and the attempt's all the same."""
-        attempt, task_id, tries = entry.attempt, entry.change.task_id, entry.tries + 1
-        if tries == _LOCKED_FOR_LONG:
+        attempt, task_id = entry.attempt, entry.change.task_id
+        entry = self._locked[task_id] = entry.set_aside(time.monotonic())
+        if entry.tries == _LOCKED_FOR_LONG:
             emit("commit.locked", id=task_id, name=attempt.name, attempt=attempt.attempt)
-        pause = min(_LONGEST_LOCKED_SECONDS, _FIRST_LOCKED_SECONDS * 2 ** min(tries - 1, 10))
-        self._locked[task_id] = entry._replace(tries=tries, due_at=time.monotonic() + pause)
         newer = self._gathered.pop(task_id, None)
         if newer is not None:
             self._gather(newer)
@@ -158,28 +150,6 @@ class Committer(Loop):
             else:
                 self._let_go(entry, StoreUnavailable("its row was locked all the while"))
         return min((entry.due_at - now for entry in self._locked.values()), default=_LONG_SECONDS)
-
-    def _take(self) -> dict[UUID, Entry]:
-        fits = len(self._gathered) <= _MOST_CHANGES
-        if (
-            fits
-            and sum(weight(entry.change) for entry in self._gathered.values()) <= _MOST_CHARACTERS
-        ):
-            batch, self._gathered = self._gathered, {}
-            return batch
-        return self._take_some()
-
-    def _take_some(self) -> dict[UUID, Entry]:
-        batch: dict[UUID, Entry] = {}
-        characters = 0
-        for task_id, entry in self._gathered.items():
-            characters += weight(entry.change)
-            if batch and (len(batch) >= _MOST_CHANGES or characters > _MOST_CHARACTERS):
-                break
-            batch[task_id] = entry
-        for task_id in batch:
-            del self._gathered[task_id]
-        return batch
 
     def _keep(self, error: StoreUnavailable) -> None:
         """Keep what was not written for the next try, but nothing whose lease has run out."""

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.urls import reverse
 
 from asyncpoll.contract import Status
-from tasks_app.models import Task
+from tasks_app.models import Schedule, Task
 from tasks_app.models.task import new_task_id
 from tasks_app.store import (
     Change,
@@ -106,6 +106,26 @@ def status_of(task_id: UUID) -> str:
     return Task.objects.values_list("status", flat=True).get(pk=task_id)
 
 
+def declared(name: str = "nightly", **values: object) -> Schedule:
+    """A schedule as a process has declared it, with these `values` in its row."""
+    facts = DeclaredSchedule(
+        name=name,
+        task="sample.add",
+        cron="30 2 * * *",
+        timezone="Europe/Berlin",
+        queue="mail",
+        owner="ann",
+        priority=3,
+        args="[1]",
+        kwargs='{"b": "<b>"}',
+        max_attempts=2,
+        timeout_seconds=9.0,
+    )
+    run(declare_schedules([(facts, datetime.now(UTC) + timedelta(hours=1))]))
+    Schedule.objects.filter(name=name).update(**values)
+    return Schedule.objects.get(name=name)
+
+
 def scenery() -> None:
     """Something of everything that the admin shows."""
     done = succeeded(name="sample.sign_in", args='["ann", "hunter2"]')
@@ -119,19 +139,6 @@ def scenery() -> None:
     run(cancel(cancelled))
     said(running(queue="mail"), Milestone("progress", 0.5, "half of it", '{"n": 1}'))
     run(run_again(done, new_task_id()))
-    facts = DeclaredSchedule(
-        name="nightly",
-        task="sample.add",
-        cron="30 2 * * *",
-        timezone="Europe/Berlin",
-        queue="mail",
-        owner="ann",
-        priority=3,
-        args="[1]",
-        kwargs="{}",
-        max_attempts=2,
-        timeout_seconds=9.0,
-    )
-    run(declare_schedules([(facts, datetime.now(UTC) + timedelta(hours=1))]))
+    declared()
     run(make_token(issue("ann", ["read"], 3_600.0, "phone").new))
     run(place_order(new_task_id(), "cancel", Sought(None, queue="mail"), new_task_id(), 1, "ann"))

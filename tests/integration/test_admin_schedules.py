@@ -11,33 +11,13 @@ from django.test import Client
 from django.urls import reverse
 
 from tasks_app.models import Schedule, Task
-from tasks_app.store import DeclaredSchedule, declare_schedules, dsn
-from tasks_app.store.driver import run
+from tasks_app.store import dsn
+from tests.integration.admin_support import declared
 from tests.integration.test_admin_actions import staff
 
 pytestmark = pytest.mark.django_db
 
 LIST = "admin:tasks_app_schedule_changelist"
-
-
-def declared(name: str = "nightly", **values: object) -> Schedule:
-    """A schedule as a process has declared it."""
-    facts = DeclaredSchedule(
-        name=name,
-        task="sample.add",
-        cron="30 2 * * *",
-        timezone="Europe/Berlin",
-        queue="mail",
-        owner="ann",
-        priority=3,
-        args="[1]",
-        kwargs='{"b": "<b>"}',
-        max_attempts=2,
-        timeout_seconds=9.0,
-    )
-    run(declare_schedules([(facts, datetime.now(UTC) + timedelta(hours=1))]))
-    Schedule.objects.filter(name=name).update(**values)
-    return Schedule.objects.get(name=name)
 
 
 def page(schedule: Schedule) -> str:

@@ -196,15 +196,21 @@ async def test_a_token_that_is_not_good_is_401_whatever_is_wrong(client, service
     assert detail == "The token is unknown, has expired, or was revoked; ask its owner for another."
 
 
-async def test_a_revocation_reaches_this_process_and_ends_what_is_held(
-    client, service, capsys, emitted
-):
-    """By NOTIFY: nothing is asked until then, and nothing given away after."""
+async def poll_of_alice(client, service):
+    """Her token, her task, and her poll for it, which is held."""
     alice = await token(service)
     task_id = await stored(service, owner="alice")
     url = f"{API}/tasks/{task_id}/long_poll?client_known_version=1"
     held = asyncio.ensure_future(client.get(url, headers=bearing(alice)))
     await aeventually(lambda: admission.held == 1)
+    return alice, task_id, url, held
+
+
+async def test_a_revocation_reaches_this_process_and_ends_what_is_held(
+    client, service, capsys, emitted
+):
+    """By NOTIFY: nothing is asked until then, and nothing given away after."""
+    alice, task_id, url, held = await poll_of_alice(client, service)
     known = service.tokens.recall(alice.new.id)
     await command("revoketoken", alice.text)
     assert alice.new.id in capsys.readouterr().out
@@ -222,11 +228,7 @@ async def test_a_revocation_reaches_this_process_and_ends_what_is_held(
 
 async def test_whose_token_has_ended_is_not_told_what_became_of_a_task(client, service):
     """A deletion is an answer like any other."""
-    alice = await token(service)
-    task_id = await stored(service, owner="alice")
-    url = f"{API}/tasks/{task_id}/long_poll?client_known_version=1"
-    held = asyncio.ensure_future(client.get(url, headers=bearing(alice)))
-    await aeventually(lambda: admission.held == 1)
+    alice, task_id, _, held = await poll_of_alice(client, service)
     known = service.tokens.recall(alice.new.id)
     await command("revoketoken", alice.text)
     await aeventually(lambda: not service.tokens.holds(known))
