@@ -98,7 +98,7 @@ def test_it_says_who_works_and_who_serves(admin_client: Client) -> None:
         "bridge": "leader",
         "lag_seconds": 0.012,
     }
-    facts |= {"held": 3, "most_held": 500, "woken": 40, "wake_p50": 0.0015, "wake_p95": 0.004}
+    facts |= {"held": 3, "most_held": 10_000, "woken": 40, "wake_p50": 0.0015, "wake_p95": 0.004}
     for pid, state in enumerate(({}, {"linked": False}, {"layered": False}, {"draining": True})):
         usual = {"linked": True, "layered": True, "draining": False, "heartbeat_at": now}
         WebProcess.objects.create(**{**facts, **usual, **state, "id": uuid4(), "pid": pid})
@@ -106,7 +106,7 @@ def test_it_says_who_works_and_who_serves(admin_client: Client) -> None:
     WebProcess.objects.filter(pid=0).update(heartbeat_at=late)
     WorkerProcess.objects.update(heartbeat_at=late)
     html = admin_client.get(reverse(PAGE)).content.decode()
-    for shown in ("3 of 500", "40 a minute", "P50 ≤ 2 ms, P95 ≤ 4 ms", "leader", "12 ms late"):
+    for shown in ("3 of 10,000", "40 a minute", "P50 ≤ 2 ms, P95 ≤ 4 ms", "leader", "12 ms late"):
         assert html.count(shown) == 4, shown
     for badge in (">down<", ">layer down<", ">draining<"):
         assert html.count(badge) == 1, badge
