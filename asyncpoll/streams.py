@@ -16,7 +16,8 @@ def open_closed_ones() -> None:
     """
     for number, name in enumerate(_NAMES):
         if _is_closed(number):
-            _open(number)
+            # The lowest that is free, which is this one. Python's are not inherited, and children need the three as well.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
@@ -26,12 +27,3 @@ def _is_closed(number: int) -> bool:
     except OSError:
         return True
     return False
-
-
-def _open(number: int) -> None:
-    opened = os.open(os.devnull, os.O_RDWR)
-    # Python's files are not inherited, and children need the three as well.
-    os.dup2(opened, number, inheritable=True)
-    os.set_inheritable(number, True)
-    if opened != number:
-        os.close(opened)

@@ -19,6 +19,8 @@ from tasks_app.limits import parse_id
 # Any, as the stubs of Django know no asynchronous views.
 View = Callable[..., Any]
 
+_PROBLEMS = (ProblemRaised, errors.TasksError)
+
 
 def api_view(
     *methods: str, scope: str | None = None, most_tickets: int = 1
@@ -40,13 +42,15 @@ def api_view(
                     return await view(request, **arguments)
                 needed = scope.format_map(arguments)
                 identity = await authorize(request, needed, most_tickets)
-                response = await _answered(view, request, identity=identity, **arguments)
+                try:
+                    response = await view(request, identity=identity, **arguments)
+                except _PROBLEMS as error:
+                    # What became of a task is an answer that may have taken its time, too.
+                    response = _answer_of(error)
                 await confirm(identity, needed)
                 return response
-            except ProblemRaised as raised:
-                return raised.response
-            except errors.TasksError as error:
-                return problem_for(error)
+            except _PROBLEMS as error:
+                return _answer_of(error)
 
         # Authorization is by header, so there is no ambient authority to forge a request with; and a transaction
         # around an async view is an error in Django.
@@ -57,14 +61,8 @@ def api_view(
     return decorate
 
 
-async def _answered(view: View, request: HttpRequest, **arguments: Any) -> HttpResponse:
-    """What the view answers, also where it raises: what became of a task is an answer that may have taken its time."""
-    try:
-        return await view(request, **arguments)
-    except ProblemRaised as raised:
-        return raised.response
-    except errors.TasksError as error:
-        return problem_for(error)
+def _answer_of(error: ProblemRaised | errors.TasksError) -> HttpResponse:
+    return error.response if isinstance(error, ProblemRaised) else problem_for(error)
 
 
 async def authorize(request: HttpRequest, scope: str, most_tickets: int = 1) -> Identity:

@@ -26,8 +26,8 @@ async def plan(request: HttpRequest, identity: Identity) -> HttpResponse:
     task = name(request, "task")
     if task is None:
         raise BadParameter("task", "", "must name a task type, as it was declared")
-    planned = await book.plan(task)
-    return answer(_document(planned if await _may_know(identity, task) else unmeasured(task)))
+    planned = await book.plan(task) if await _may_know(identity, task) else unmeasured(task)
+    return answer(_document(planned))
 
 
 async def _may_know(identity: Identity, task: str) -> bool:

@@ -87,8 +87,6 @@ async def _ask(path: Path) -> str | None:
                 return (await reader.read(-1)).decode() or None
             finally:
                 writer.close()
-    except TimeoutError:
-        return None
     except (ConnectionRefusedError, FileNotFoundError):
         _forget(path)
         return ""

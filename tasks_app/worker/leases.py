@@ -40,8 +40,7 @@ class Heartbeat:
         self._held = held
         self._heard = heard
         self._stopping = threading.Event()
-        self._gives_back = False
-        self._kept: Sequence[Attempt] = ()
+        self._give_back_but: Sequence[Attempt] | None = None
         self._connection: psycopg.Connection | None = None
         self._failures = 0
         self._thread = threading.Thread(target=self._run, name="asyncpoll-heartbeat", daemon=True)
@@ -50,10 +49,10 @@ class Heartbeat:
         """Begin."""
         self._thread.start()
 
-    def stop(self, within: float, give_back: bool = False, but: Sequence[Attempt] = ()) -> None:
-        """Record that the worker ended, and close the connection; blocks at most `within` seconds. `give_back`: let go
-        of all that the worker holds, `but` these, first."""
-        self._gives_back, self._kept = give_back, but
+    def stop(self, within: float, give_back_but: Sequence[Attempt] | None = None) -> None:
+        """Record that the worker ended, and close the connection; blocks at most `within` seconds. `give_back_but`: let
+        go of all that the worker holds but these, first."""
+        self._give_back_but = give_back_but
         self._stopping.set()
         self._thread.join(within)
 
@@ -62,8 +61,8 @@ class Heartbeat:
         while not self._stopping.wait(pause):
             pause = self._survive_beat()
         with suppress(Exception):
-            if self._gives_back:
-                kept = [(attempt.id, attempt.attempt) for attempt in self._kept]
+            if self._give_back_but is not None:
+                kept = [(attempt.id, attempt.attempt) for attempt in self._give_back_but]
                 self._execute(give_back(self._worker.id, kept))
             self._execute(stop_worker(self._worker.id))
         self._disconnect()

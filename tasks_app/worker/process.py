@@ -175,7 +175,7 @@ class Worker:
         """
         overdue = self.overdue()
         emit("worker.blocked", id=self.id, running=self.held.running - len(overdue))
-        self._heartbeat.stop(_GOODBYE_SECONDS, give_back=True, but=overdue)
+        self._heartbeat.stop(_GOODBYE_SECONDS, give_back_but=overdue)
 
     async def _unless_hurried(self, end: Coroutine[Any, Any, Any], until: float) -> None:
         """Wait for `end`, for a second signal, or until then."""
