@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, fields, replace
 from statistics import median
 from typing import Any, TypeVar
 
 F = TypeVar("F")
+T = TypeVar("T")
 
 
 class Measured:
@@ -18,6 +19,13 @@ class Measured:
     def as_json(self) -> dict[str, Any]:
         """Every field by its name."""
         return asdict(self)  # type: ignore[call-overload]
+
+
+def in_turns(each: Sequence[T], rounds: int) -> Iterator[T]:
+    """All of them, so many times, not always in the same order: each leaves the caches as it used them."""
+    for turn in range(rounds):
+        first = turn % len(each)
+        yield from (*each[first:], *each[:first])
 
 
 def medians(runs: Sequence[F], but: Collection[str]) -> F:

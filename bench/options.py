@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,11 @@ def names(known: Sequence[str]) -> Callable[[str], list[str]]:
 def or_none(parse: Callable[[str], list[Any]]) -> Callable[[str], list[Any]]:
     """The same parser, which also takes `none`."""
     return lambda text: [] if text == "none" else parse(text)
+
+
+def say(line: str) -> None:
+    """How far it is, at once, beside the report."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def write_json(file: Path | None, content: dict[str, Any]) -> None:

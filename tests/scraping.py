@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -31,3 +33,9 @@ class Scrape:
     def has(self, name: str) -> bool:
         """Is there any sample of that name?"""
         return any(sample.name == f"asyncpoll_{name}" for sample in self.samples)
+
+
+def growth(scrape: Callable[[], Scrape]) -> Callable[..., float]:
+    """How much a sample has grown from now on."""
+    before = scrape()
+    return lambda name, **labels: scrape().value(name, **labels) - before.value(name, **labels)

@@ -157,27 +157,18 @@ class Calls:
         on_stale: OnStale,
         claim: Conversation[Any, Any] | None = None,
     ) -> Conversation[Any, Any]:
-        return Promising(
-            question,
-            self._policy,
-            host_of(self._to.base_url),
-            base_url=self._to.base_url,
-            lifetime=lifetime,
-            on_stale=on_stale,
-            promises=self._promises,
-            claim=claim,
-        )
+        more = {"on_stale": on_stale, "promises": self._promises, "claim": claim}
+        return self._conversation(question, lifetime, Promising, **more)
 
     def _conversation(
-        self, question: Question, lifetime: float | None = None
+        self,
+        question: Question,
+        lifetime: float | None = None,
+        kind: Callable[..., Conversation[Any, Any]] = Conversation,
+        **more: Any,
     ) -> Conversation[Any, Any]:
-        return Conversation(
-            question,
-            self._policy,
-            host_of(self._to.base_url),
-            base_url=self._to.base_url,
-            lifetime=lifetime,
-        )
+        host, base_url = host_of(self._to.base_url), self._to.base_url
+        return kind(question, self._policy, host, base_url=base_url, lifetime=lifetime, **more)
 
 
 def call_of(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import aclosing, closing
 from inspect import isawaitable
@@ -42,7 +41,7 @@ _BROKEN = (httpx.RequestError, TooLarge, TimeoutError, UnicodeError)
 _logger = logging.getLogger("asyncpoll.client")
 
 
-class AnyDriver(ABC, Generic[Http]):
+class AnyDriver(Generic[Http]):
     """Connections, and hooks that get every attempt once it is over."""
 
     _of: ClassVar[type[Any]]
@@ -61,10 +60,6 @@ class AnyDriver(ABC, Generic[Http]):
         self._made: dict[tuple[int, bool], Http] = {}
         self._making = Lock()
 
-    @abstractmethod
-    def _make(self, limits: httpx.Limits) -> Http:
-        """A client of our own."""
-
     def _http_for(self, ask: Ask) -> Http:
         """The given client, or one of our own; a second one, whose connections are all new, where that matters."""
         http = self._given or self._own(ask)
@@ -76,7 +71,8 @@ class AnyDriver(ABC, Generic[Http]):
         key = os.getpid(), ask.on_new_connection
         with self._making:
             if key not in self._made:
-                self._made[key] = self._make(NO_REUSE if ask.on_new_connection else LIMITS)
+                limits = NO_REUSE if ask.on_new_connection else LIMITS
+                self._made[key] = self._of(verify=tls(), limits=limits)
             return self._made[key]
 
     def _mine(self) -> tuple[Http, ...]:
@@ -169,9 +165,6 @@ class Driver(AnyDriver[httpx.Client]):
                 exchange.add(chunk)
             return response
 
-    def _make(self, limits: httpx.Limits) -> httpx.Client:
-        return httpx.Client(verify=tls(), limits=limits)
-
 
 class AsyncDriver(AnyDriver[httpx.AsyncClient]):
     """Lets the event loop go on."""
@@ -250,9 +243,6 @@ class AsyncDriver(AnyDriver[httpx.AsyncClient]):
         self._loop = self._loop or loop
         if self._loop is not loop:
             raise Misused("The client belongs to another event loop; make one in each.")
-
-    def _make(self, limits: httpx.Limits) -> httpx.AsyncClient:
-        return httpx.AsyncClient(verify=tls(), limits=limits)
 
 
 async def _settled(value: Any) -> Any:

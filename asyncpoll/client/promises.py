@@ -89,9 +89,10 @@ class Promising(Conversation[N, V]):
         step = super().next(event, now)
         if not isinstance(step, GiveUp) or not isinstance(step.error, PollLifetimeExceeded):
             return step
-        self._error = step.error
         if self._claim is None:
-            return self._claimed(step.error, Done(None))
+            self._promises.mark(step.error)
+            return step
+        self._error = step.error
         self._claim.attempts = self.attempts
         return self._claim.begin(now)
 

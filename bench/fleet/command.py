@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 
 from bench import broker
@@ -27,7 +26,7 @@ from bench.fleet.traffic import LONGEST_WINDOW_SECONDS, Drive
 from bench.fleet.ways import WAYS
 from bench.generator import Generator
 from bench.machine import describe, raise_open_files
-from bench.options import add_common, names, numbers, or_none, write_json
+from bench.options import add_common, names, numbers, or_none, say, write_json
 
 PARTS = ("crowd", "traffic", "faults")
 _WAYS = [way.name for way in WAYS]
@@ -126,7 +125,7 @@ class _Bench:
         return report
 
     def _healed(self) -> list[Healed]:
-        found = list(healing.measure(self._asked.repeat, _say))
+        found = list(healing.measure(self._asked.repeat, say))
         self.failures += [one for one in found if isinstance(one, str)]
         healed = [one for one in found if isinstance(one, Healed)]
         faults = dict.fromkeys(one.fault for one in healed)
@@ -154,11 +153,11 @@ class _Bench:
         size = place.size
         for way in WAYS:
             if "traffic" in self._asked.part and way.name in self._asked.way:
-                _say(f"{size.processes} × {size.layer}, {way.name} …")
+                say(f"{size.processes} × {size.layer}, {way.name} …")
                 tasks, (window,) = self._asked.tasks[0], self._asked.window
                 yield Drive(place, self._generator, way, tasks, window).measure()
         if "crowd" in self._asked.part:
-            _say(f"{size.processes} × {size.layer}, crowds …")
+            say(f"{size.processes} × {size.layer}, crowds …")
             yield Crowding(place, self._generator, self._numbers).measure()
 
     def _notes(self) -> list[str]:
@@ -169,10 +168,6 @@ class _Bench:
         if self._asked.repeat > 1:
             notes.append(f"medians of {self._asked.repeat} rounds")
         return notes
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _traffic_medians(runs: Sequence[Traffic]) -> list[Traffic]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.database import Databases, databases
 from bench.errors import BenchError
+from bench.figures import in_turns
 from bench.insight.filling import TYPES, fill
 from bench.machine import describe
 from bench.options import add_common, numbers, write_json
@@ -74,9 +75,8 @@ def _measure(databases_: Databases, sizes: Sequence[int], repeat: int) -> list[F
         for size in sizes:
             url = stack.enter_context(databases_.fresh())
             months.append(_Month(stack.enter_context(closing(StoreConnection(url))), size))
-        for turn in range(_WARM_UPS + _ROUNDS * repeat):
-            for month in (*months[turn % len(months) :], *months[: turn % len(months)]):
-                month.round()
+        for month in in_turns(months, _WARM_UPS + _ROUNDS * repeat):
+            month.round()
         return [month.figures() for month in months]
 
 

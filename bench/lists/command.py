@@ -17,6 +17,7 @@ import django
 from asyncpoll import environment as django_environment
 from bench.database import databases
 from bench.errors import BenchError
+from bench.figures import in_turns
 from bench.lists.filling import OWNER, RARE_TYPE, fill
 from bench.machine import describe
 from bench.options import add_common, numbers, write_json
@@ -79,9 +80,8 @@ def run(options: argparse.Namespace) -> None:
         os.environ.update(environment(urls[0]))
         django.setup()
         sites = [_Site(url, count) for url, count in zip(urls, options.tasks, strict=True)]
-        for turn in range(_WARM_UPS + _ROUNDS * options.repeat):
-            for site in (*sites[turn % len(sites) :], *sites[: turn % len(sites)]):
-                site.round()
+        for site in in_turns(sites, _WARM_UPS + _ROUNDS * options.repeat):
+            site.round()
         figures = [site.figures() for site in sites]
         notes = [describe(("Django", "psycopg")), f"Postgres {databases_.note}"]
     most = figures[-1]

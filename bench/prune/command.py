@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from bench.database import databases
 from bench.machine import describe
-from bench.options import numbers, write_json, write_to
+from bench.options import numbers, say, write_json, write_to
 from bench.prune.figures import judge, markdown
 from bench.prune.run import measure
 from bench.verdicts import table
@@ -28,14 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Measure, print the tables, write the JSON. Raises BenchError."""
     with databases() as databases_:
-        figures = measure(databases_, options.tasks[0], _say)
+        figures = measure(databases_, options.tasks[0], say)
         notes = [describe(("Django", "psycopg")), f"Postgres: {databases_.note}"]
     verdicts = judge(figures)
     parts = [markdown(figures), table(verdicts), [f"- {note}" for note in notes]]
     print("\n\n".join("\n".join(part) for part in parts))
     aims = [verdict.as_json() for verdict in verdicts]
     write_json(options.json, {"notes": notes, "figures": figures.as_json(), "aims": aims})
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-from bench.figures import percentile
+from bench.figures import Measured, percentile
 from bench.verdicts import Verdict
 
 LONGEST_LOCK_MS = 250.0
@@ -43,7 +42,7 @@ class Sides:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Measured):
     """`tasks` with `history` rows were deleted in `seconds` of work, in `batches`; no other statement of the pruning
     took longer than `longest_else` milliseconds. What others did meanwhile: `enqueue`, and have tasks `done`."""
 
@@ -54,10 +53,6 @@ class Figures:
     longest_else: float
     enqueue: Sides
     done: Sides
-
-    def as_json(self) -> dict[str, Any]:
-        """For a report."""
-        return asdict(self)
 
 
 def judge(figures: Figures) -> list[Verdict]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 from bench.database import Databases, databases
 from bench.errors import BenchError
 from bench.machine import describe
-from bench.options import add_common, names, numbers, or_none, write_json
+from bench.options import add_common, names, numbers, or_none, say, write_json
 from bench.worker import cancelling, growth
 from bench.worker.figures import Figures, median_of
 from bench.worker.report import Report
@@ -87,13 +86,13 @@ class _Bench:
             report.runs += [figures for figures in runs if figures is not None]
             report.medians += _medians(report.runs, whom, batch)
         if self._asked.growth:
-            report.costs = growth.measure(self._databases, self._asked.growth, _say)
+            report.costs = growth.measure(self._databases, self._asked.growth, say)
         if self._asked.cancels:
-            report.cancels = cancelling.measure(self._databases, self._asked.cancels[0], _say)
+            report.cancels = cancelling.measure(self._databases, self._asked.cancels[0], say)
         return report
 
     def _measure(self, subject: Subject, batch: int) -> Figures | None:
-        _say(f"{subject.name}, batch {batch} …")
+        say(f"{subject.name}, batch {batch} …")
         try:
             with subject.place(self._databases) as place:
                 return Run(subject, batch, place).measure()
@@ -116,10 +115,6 @@ class _Bench:
         if self._asked.repeat > 1:
             notes.append(f"medians of {self._asked.repeat} rounds")
         return notes
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _medians(runs: list[Figures], whom: list[Subject], batch: int) -> list[Figures]:

@@ -12,6 +12,7 @@ from uuid_utils.compat import uuid7
 
 from bench.database import Databases
 from bench.errors import BenchError
+from bench.figures import in_turns
 from bench.store import StoreConnection, new_task, success, take
 from bench.worker.figures import Cost
 from bench.worker.filling import fill
@@ -36,10 +37,8 @@ def measure(databases: Databases, sizes: Sequence[int], say: Callable[[str], Non
             store = stack.enter_context(closing(StoreConnection(url)))
             fill(store, size)
             tables.append(_Table(store, size))
-        for turn in range(_WARM_UPS + _ROUNDS):
-            # Not always in the same order: each leaves the caches as it used them.
-            for table in (*tables[turn % len(tables) :], *tables[: turn % len(tables)]):
-                table.round()
+        for table in in_turns(tables, _WARM_UPS + _ROUNDS):
+            table.round()
         return [table.cost() for table in tables]
 
 

@@ -82,10 +82,7 @@ class OverviewAdmin(PlanningAdmin):
             outcome, mark = await look_on(live.ACCOUNT, mark, live.hold_seconds(_STALE_SECONDS))
             return {"outcome": outcome, "after": mark}
 
-        return await live.answered(request, self._may_look, wait)
-
-    def _may_look(self, request: HttpRequest) -> bool:
-        return self.admin_site.has_permission(request) and self.has_view_permission(request)
+        return await live.answered(request, self.may_look, wait)
 
     def _figures(self, chosen: standing.Range) -> dict[str, Any]:
         try:

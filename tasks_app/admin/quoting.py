@@ -72,9 +72,7 @@ class Quotes:
 def quotes_of(names: Mapping[UUID, str]) -> dict[UUID, Quotes]:
     """What to take out of the texts of each of these tasks, given with their types."""
     found = dict.fromkeys(names, Quotes())
-    for name, ids in groupby(
-        sorted(names, key=lambda each: names[each]), key=lambda each: names[each]
-    ):
+    for name, ids in groupby(sorted(names, key=names.__getitem__), key=names.__getitem__):
         if sensitive(name).names:
             found |= _of_type(name, list(ids))
     return found

@@ -40,6 +40,10 @@ class ReadOnlyAdmin(admin.ModelAdmin):
         """The ORM would delete a task without telling whoever waits for it."""
         return False
 
+    def may_look(self, request: HttpRequest) -> bool:
+        """May this user have what a page fetches, from an address that `admin_view` does not guard?"""
+        return self.admin_site.has_permission(request) and self.has_view_permission(request)
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The rows of the tasks' database, each with `now` by its clock: the application's may be minutes off."""
         rows: QuerySet[Model] = super().get_queryset(request).using(conf.current().DATABASE)

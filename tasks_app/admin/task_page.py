@@ -86,7 +86,7 @@ class TaskPage(TaskList):
         async def wait() -> dict[str, Any]:
             return await live.task_changed(task_id, known)
 
-        return await live.answered(request, self._may_look, wait)
+        return await live.answered(request, self.may_look, wait)
 
     def download_view(self, request: HttpRequest, task_id: UUID, name: str) -> HttpResponse:
         """GET: all of a document of which the page shows the beginning."""
@@ -114,9 +114,6 @@ class TaskPage(TaskList):
             return NOTHING
         is_known = worker in processes
         return self.link_to(WorkerProcess, worker, str(worker)) if is_known else str(worker)
-
-    def _may_look(self, request: HttpRequest) -> bool:
-        return self.admin_site.has_permission(request) and self.has_view_permission(request)
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from logging import INFO
 from typing import Final
 
 from tasks_app.insights.done import ASYNC_TASK_DONE, Done
+from tasks_app.observers.lines import moment
 
 logger: Final = logging.getLogger("tasks_app.done")
 
@@ -17,7 +18,7 @@ def write(ended: Sequence[Done]) -> None:
     """Log `ended`, tasks that one commit made visible, at INFO."""
     if not logger.isEnabledFor(INFO):
         return
-    at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    at = moment(time.time())
     for done in ended:
         logger.handle(_record(done, at))
 

@@ -64,7 +64,7 @@ class JsonLines(logging.Formatter):
             return record.getMessage()
         said: dict[str, Any] = {
             "event": getattr(record, "event", None) or record.name,
-            "at": _moment(record.created),
+            "at": moment(record.created),
             "level": record.levelname,
             "logger": record.name,
             "process": record.process,
@@ -82,7 +82,8 @@ def _indented(text: str) -> str:
     return "\n".join(f"{_INDENT}{one_line(line)}" for line in without_secrets(text).splitlines())
 
 
-def _moment(seconds: float) -> str:
+def moment(seconds: float) -> str:
+    """Seconds since 1970 as lines have them: UTC, to the millisecond."""
     text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 

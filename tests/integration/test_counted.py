@@ -22,7 +22,7 @@ from tests.external_tasks import anything
 from tests.integration.api_support import API, stored
 from tests.integration.executors_support import executing
 from tests.integration.test_worker_faults import take_away
-from tests.scraping import Scrape
+from tests.scraping import Scrape, growth
 from tests.support import aeventually
 from tests.workers import ended, fetch, run_one, working
 
@@ -34,12 +34,7 @@ Grown = Callable[..., float]
 def grown() -> Iterator[Grown]:
     """How much a sample has grown since the test began."""
     end = metrics.install()
-    before = Scrape(exposition([]).decode())
-
-    def by(name: str, **labels: str) -> float:
-        return Scrape(exposition([]).decode()).value(name, **labels) - before.value(name, **labels)
-
-    yield by
+    yield growth(lambda: Scrape(exposition([]).decode()))
     end()
 
 

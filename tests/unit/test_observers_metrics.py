@@ -16,6 +16,7 @@ from tasks_app.observers import metrics
 from tasks_app.observers.waits import Tally
 from tasks_app.wakeup.reader import Cause
 from tests.every_metric import EVENTS, HELD, emit_all, scraped
+from tests.scraping import growth
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,12 +32,7 @@ def counting():
 @pytest.fixture
 def grown(counting):
     """How much a sample has grown since the test began."""
-    before = scraped()
-
-    def by(name: str, **labels: str) -> float:
-        return scraped().value(name, **labels) - before.value(name, **labels)
-
-    return by
+    return growth(scraped)
 
 
 def test_every_event_counts(grown):

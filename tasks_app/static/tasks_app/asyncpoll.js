@@ -309,8 +309,9 @@ export class ShortPoll {
   /** "over", "stuck" once for each time that it stands still, or "wait". */
   read(body, text) {
     this.#polls += 1;
-    this.#isArmed ||= this.#before !== null && text !== this.#before;
-    this.#same = text === this.#before ? this.#same + 1 : 1;
+    const isSame = text === this.#before;
+    this.#isArmed ||= this.#before !== null && !isSame;
+    this.#same = isSame ? this.#same + 1 : 1;
     this.#before = text;
     if (this.#terminal.has(ShortPoll.statusIn(body))) return "over";
     return this.#isArmed && this.#same === ShortPoll.#SAME ? "stuck" : "wait";
