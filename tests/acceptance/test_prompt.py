@@ -492,6 +492,8 @@ def test_a_terminal_that_can_do_no_more_gets_lines(line, submitted, executor, ki
     terminal = Terminal(start)
     terminal.shows("PENDING")
     executor.claim()
+    # Two changes before the next answer are told as one.
+    terminal.shows("RUNNING")
     executor.step(status="SUCCESS", result=1)
     assert terminal.ended() == (0, "1\n")
     assert without_times(terminal.shown) == ["PENDING", "RUNNING", "SUCCESS"]
