@@ -32,11 +32,14 @@ class Endings:
 class Client:
     """Asks `request` until told to stop: on a connection each time, or on one for as long as the server keeps it."""
 
-    def __init__(self, port: int, request: Request, endings: Endings, *, keeps: bool) -> None:
+    def __init__(
+        self, port: int, request: Request, endings: Endings, *, keeps: bool, extra: str = ""
+    ) -> None:
         self._port = port
         self._request = request
         self._endings = endings
         self._keeps = keeps
+        self._extra = f"Content-Type: application/json\r\n{extra}"
         self._connection: Connection | None = None
 
     async def ask(self) -> bool:
@@ -59,7 +62,7 @@ class Client:
     async def _answer(self, connection: Connection) -> Answer | None:
         path, method, body = self._request
         try:
-            await connection.ask(path, method, body, "Content-Type: application/json\r\n")
+            await connection.ask(path, method, body, self._extra)
             answer = await connection.answer()
         except (OSError, asyncio.IncompleteReadError) as error:
             self._endings.counts[repr(error)] += 1
@@ -76,9 +79,11 @@ async def clients(
     request: Request = PLAIN,
     *,
     keeps: bool = False,
+    extra: str = "",
     pause_seconds: float = PACE_SECONDS,
 ) -> AsyncIterator[Endings]:
-    """`count` clients that ask from now until the block ends; each then finishes what it has begun."""
+    """`count` clients that ask from now until the block ends; each then finishes what it has begun. `extra` are more
+    lines of each request's head."""
     endings, over = Endings(), asyncio.Event()
 
     async def come_again(client: Client) -> None:
@@ -87,7 +92,7 @@ async def clients(
             await asyncio.sleep(pause_seconds)
 
     works = [
-        asyncio.create_task(come_again(Client(port, request, endings, keeps=keeps)))
+        asyncio.create_task(come_again(Client(port, request, endings, keeps=keeps, extra=extra)))
         for _ in range(count)
     ]
     try:

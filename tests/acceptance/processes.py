@@ -88,12 +88,22 @@ def _environment(database_url: str, more: dict[str, str]) -> dict[str, str]:
     }
 
 
-async def ask(port: int, path: str, method: str = "GET", body: bytes = b"") -> Answer:
-    """One request on a connection of its own."""
+def new_token(database_url: str, *options: str, **environment: str) -> str:
+    """A token, made by `manage.py createtoken`."""
+    command = ["manage.py", "createtoken", *options]
+    code, output = said(command, database_url, **environment)
+    assert code == 0, output
+    return next(line for line in output.splitlines() if line.startswith("ap_"))
+
+
+async def ask(
+    port: int, path: str, method: str = "GET", body: bytes = b"", extra: str = ""
+) -> Answer:
+    """One request on a connection of its own, `extra` are more lines of its head."""
     connection = await Connection.open(port)
     try:
         await connection.ask(
-            path, method, body, "Content-Type: application/json\r\n" if body else ""
+            path, method, body, extra + ("Content-Type: application/json\r\n" if body else "")
         )
         return await connection.answer()
     finally:

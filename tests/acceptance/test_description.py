@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tasks_app.api.openapi.operations import OPERATIONS
-from tests.acceptance.processes import said, server
+from tests.acceptance.processes import new_token, server
 from tests.programs import program
 
 CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
@@ -20,17 +20,10 @@ SEED = 20261130
 SCOPES = "submit,read,cancel,notify,claim:*"
 
 
-def new_token(database_url: str) -> str:
-    """A token that may do everything."""
-    command = ["manage.py", "createtoken", "--owner", "described", "--scopes", SCOPES]
-    code, output = said(command, database_url, **SETTINGS)
-    assert code == 0, output
-    return next(line for line in output.splitlines() if line.startswith("ap_"))
-
-
 @pytest.mark.timeout(600)
 def test_schemathesis_finds_nothing(database_url: str, tmp_path: Path) -> None:
     """Every operation: valid requests are taken, invalid ones refused, and every answer is as described."""
+    token = new_token(database_url, "--owner", "described", "--scopes", SCOPES, **SETTINGS)
     with server("daphne", database_url, **SETTINGS) as (port, _):
         run = subprocess.run(
             [
@@ -43,7 +36,7 @@ def test_schemathesis_finds_nothing(database_url: str, tmp_path: Path) -> None:
                     "run",
                 ),
                 f"http://127.0.0.1:{port}/api/v1/openapi.json",
-                *("--header", f"Authorization: Bearer {new_token(database_url)}"),
+                *("--header", f"Authorization: Bearer {token}"),
                 *("--max-examples", str(EXAMPLES), "--seed", str(SEED), "--no-color"),
                 *("--generation-database", "none", "--continue-on-failure"),
                 *("--generation-with-security-parameters", "false"),

@@ -12,13 +12,15 @@ import subprocess
 import termios
 import time
 from collections import Counter
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import psutil
 
+from tests.acceptance.gateways import gateway
 from tests.acceptance.load import Endings, at_once, clients, until_refused
-from tests.acceptance.processes import ask, server, started
+from tests.acceptance.processes import ask, new_token, server, started
 from tests.holdsite.client import Connection
 from tests.holdsite.servers import ROOT, Served, command, ended, environment_with, serving
 from tests.support import aeventually, free_port
@@ -98,14 +100,16 @@ def _children(pid: int) -> set[int]:
     return {child.pid for child in psutil.Process(pid).children()}
 
 
-async def _children_ready(port: int, pid: int) -> bool:
-    """True once all three listen; the port refuses until the first does."""
-    if len(_children(pid)) < 3:
-        return False
+async def _ready(port: int) -> bool:
     try:
         return (await ask(port, "/readyz")).status == 200
     except (ConnectionError, asyncio.IncompleteReadError):
         return False
+
+
+async def _children_ready(port: int, pid: int) -> bool:
+    """True once all three listen; the port refuses until the first does."""
+    return len(_children(pid)) >= 3 and await _ready(port)
 
 
 def _replaced(pid: int, old: set[int]) -> bool:
@@ -123,6 +127,58 @@ def _assert_spread(backoffs: list[int]) -> None:
     tenths = Counter((backoff - 250) * 10 // 2_751 for backoff in backoffs)
     assert sorted(tenths) == list(range(10))
     assert max(tenths.values()) < len(backoffs) / 5
+
+
+@asynccontextmanager
+async def _serving_at(port: int, database_url: str) -> AsyncIterator[subprocess.Popen[bytes]]:
+    """One `serve` of the project, once it is ready."""
+    with started(["manage.py", "serve", "--port", str(port)], database_url, **PATIENT) as process:
+        await aeventually(lambda: _ready(port))
+        yield process
+
+
+async def _two_behind_nginx(
+    stack: AsyncExitStack, database_url: str, directory: Path
+) -> tuple[dict[int, subprocess.Popen[bytes]], int]:
+    """Both by their ports, and nginx's port."""
+    ports = [free_port(), free_port()]
+    servers = {
+        port: await stack.enter_async_context(_serving_at(port, database_url)) for port in ports
+    }
+    return servers, stack.enter_context(gateway("nginx", directory, *ports))
+
+
+async def test_two_servers_behind_nginx_are_restarted_without_an_error_to_any_client(
+    database_url: str, tmp_path: Path
+) -> None:
+    """The whole project each, with held polls and submissions: SIGTERM, its end, a new process there, then the other."""
+    key = f"Authorization: Bearer {new_token(database_url, '--owner', 'acme')}\r\n"
+    async with AsyncExitStack() as stack:
+        old, port = await _two_behind_nginx(stack, database_url, tmp_path)
+        task = (await ask(port, *SUBMIT, key)).json["task_id"]
+        poll = (
+            f"/api/v1/tasks/{task}/long_poll?client_known_version=1&max_hold_seconds=5",
+            "GET",
+            b"",
+        )
+        async with AsyncExitStack() as load:
+            seen = [
+                await load.enter_async_context(
+                    clients(port, count, request, keeps=keeps, extra=key, pause_seconds=0.1)
+                )
+                for count, request in ((5, SUBMIT), (20, poll))
+                for keeps in (False, True)
+            ]
+            for number, process in old.items():
+                await aeventually(lambda: _held_by_some(number))  # noqa: B023 - called here
+                process.send_signal(signal.SIGTERM)
+                assert await asyncio.to_thread(process.wait, 20) == 0
+                await stack.enter_async_context(_serving_at(number, database_url))
+                # nginx has to have noticed that it is back before the other one goes.
+                await aeventually(lambda: _held_by_some(number))  # noqa: B023 - called here
+    assert [endings.kinds for endings in seen] == [{"202"}] * 2 + [{"200"}] * 2
+    outcomes = Counter(answer.json["outcome"] for ends in seen[2:] for answer in ends.answers)
+    assert outcomes["DRAINING"] > 0
 
 
 class TestReplacingChildren:
