@@ -34,16 +34,14 @@ def _conf() -> conf.Conf | None:
 @register
 def check_settings(app_configs: _AppConfigs, **kwargs: Any) -> list[CheckMessage]:
     """`settings.ASYNCPOLL` is valid."""
+    if wrong := conf.wrong_values(getattr(settings, "ASYNCPOLL", {})):
+        return [_wrong(what) for what in wrong]
+    path = conf.current().AUTHENTICATE
     try:
-        path = conf.current().AUTHENTICATE
         if isinstance(path, str) and path and not callable(import_string(path)):
-            raise ConfigurationError(
-                f"ASYNCPOLL['AUTHENTICATE'] is {path!r}, which is not callable."
-            )
+            return [_wrong(f"ASYNCPOLL['AUTHENTICATE'] is {path!r}, which is not callable.")]
     except ImportError as error:
         return [_wrong(f"ASYNCPOLL['AUTHENTICATE'] is {path!r}, which can't be imported: {error}.")]
-    except ConfigurationError as error:
-        return [_wrong(str(error))]
     return []
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -178,24 +178,46 @@ _KINDS: Mapping[type, str] = {
 
 
 def parse(values: Mapping[str, Any]) -> Conf:
-    """Validate `values` (as in `settings.ASYNCPOLL`). Raises ConfigurationError naming value, rule and remedy."""
-    defaults = Conf()
-    known = {field.name: getattr(defaults, field.name) for field in fields(Conf)}
-    for name in values:
-        if name not in known:
-            raise ConfigurationError(
-                f"ASYNCPOLL[{name!r}] is not a setting; remove it or use one of {', '.join(sorted(known))}."
-            )
-    conf = Conf(**{name: _coerce(name, value, known[name]) for name, value in values.items()})
+    """Validate `values` (as in `settings.ASYNCPOLL`). Raises ConfigurationError naming value, rule and remedy, with a
+    line for each value that is wrong."""
+    conf, wrong = _checked(values)
+    if wrong:
+        raise ConfigurationError("\n".join(wrong))
+    return conf
+
+
+def wrong_values(values: Mapping[str, Any]) -> list[str]:
+    """What `parse` would say, a sentence for each value; empty where it takes them all."""
+    return _checked(values)[1]
+
+
+def _checked(values: Mapping[str, Any]) -> tuple[Conf, list[str]]:
+    """What is of the right kind, with defaults for the rest; and what is wrong."""
+    defaults = asdict(Conf())
+    fitting: dict[str, Any] = {}
+    wrong: list[str] = []
+    for name, value in values.items():
+        if name not in defaults:
+            known = ", ".join(sorted(defaults))
+            wrong.append(f"ASYNCPOLL[{name!r}] is not a setting; remove it or use one of {known}.")
+            continue
+        try:
+            fitting[name] = _coerce(name, value, defaults[name])
+        except ConfigurationError as error:
+            wrong.append(str(error))
+    conf = Conf(**fitting)
+    return conf, [*wrong, *_broken_rules(conf)]
+
+
+def _broken_rules(conf: Conf) -> Iterator[str]:
     for name, (holds, rule) in _RULES.items():
         if not holds(getattr(conf, name)):
-            raise ConfigurationError(f"ASYNCPOLL[{name!r}] is {getattr(conf, name)!r}; it {rule}.")
+            yield f"ASYNCPOLL[{name!r}] is {getattr(conf, name)!r}; it {rule}."
     if conf.HEARTBEAT_SECONDS * 2 > conf.LEASE_SECONDS:
-        raise ConfigurationError(
+        yield (
             f"ASYNCPOLL['HEARTBEAT_SECONDS'] is {conf.HEARTBEAT_SECONDS!r}; a lease of {conf.LEASE_SECONDS} s must "
             "outlive a missed heartbeat, so set it to at most half of LEASE_SECONDS."
         )
-    return conf
 
 
 def _coerce(name: str, value: Any, default: Any) -> Any:

@@ -90,6 +90,15 @@ def test_an_invalid_setting_is_reported_once_in_its_own_words(good: Any) -> None
     assert message.msg == "ASYNCPOLL['MAX_HELD'] is 0; it must be greater than 0."
 
 
+def test_each_invalid_setting_is_a_message_of_its_own(good: Any) -> None:
+    """So that they are mended in one go."""
+    good.ASYNCPOLL = {"MAX_HELD": 0, "PRUNE_BATCH": "all"}
+    assert [(message.id, message.msg.split()[0]) for message in _all()] == [
+        ("tasks_app.E001", "ASYNCPOLL['PRUNE_BATCH']"),
+        ("tasks_app.E001", "ASYNCPOLL['MAX_HELD']"),
+    ]
+
+
 def test_a_database_that_is_missing_is_reported(good: Any) -> None:
     """By its alias."""
     good.ASYNCPOLL = {"DATABASE": "nowhere"}

@@ -61,6 +61,15 @@ def test_a_wrong_setting_is_refused_with_value_rule_and_remedy(values, words):
     assert words in str(refused.value)
 
 
+def test_all_that_is_wrong_is_said_at_once():
+    """A line for each value, of whatever kind the fault is."""
+    with pytest.raises(ConfigurationError) as refused:
+        parse({"MAX_HOLD": 20, "MAX_HELD": "many", "PRUNE_BATCH": 0, "HEARTBEAT_SECONDS": 10})
+    said = [line.partition("]")[0] for line in str(refused.value).splitlines()]
+    names = ["MAX_HOLD", "MAX_HELD", "PRUNE_BATCH", "HEARTBEAT_SECONDS"]
+    assert said == [f"ASYNCPOLL[{name!r}" for name in names]
+
+
 def test_settings_are_frozen():
     """Nobody changes them while serving."""
     with pytest.raises(AttributeError):
