@@ -23,6 +23,7 @@ from tasks_app.plans.registry import Asked, Measurement, combined
 from tasks_app.plans.remarks import remarks
 
 _LARGEST = Decimal("1e12")
+_USUAL: dict[str, Any] = {"days": 30, "hours_per_day": USUAL_HOURS}
 
 
 def _number(label: str, help_text: str = "", most: Decimal = _LARGEST) -> forms.DecimalField:
@@ -35,7 +36,10 @@ class PlanForm(forms.Form):
     """What is asked. Everything may be left out: then there are the plans alone."""
 
     days = forms.IntegerField(
-        label="By tasks that ended in the last days", min_value=1, max_value=3_650, initial=30
+        label="By tasks that ended in the last days",
+        min_value=1,
+        max_value=3_650,
+        initial=_USUAL["days"],
     )
     async_share = _number("Share of asynchronous cases, in %", "For the decision.", Decimal(100))
     p95 = _number("P95 in seconds", "Instead of the measured one.")
@@ -48,7 +52,10 @@ class PlanForm(forms.Form):
     working_days = _number("Working days")
     cost_days = _number("Person-days that it costs")
     hours_per_day = forms.DecimalField(
-        label="Hours of a person-day", min_value=Decimal("0.1"), max_value=24, initial=USUAL_HOURS
+        label="Hours of a person-day",
+        min_value=Decimal("0.1"),
+        max_value=24,
+        initial=_USUAL["hours_per_day"],
     )
 
 
@@ -59,9 +66,11 @@ class PlanningAdmin(ReadOnlyAdmin):
         """GET: the plans, and what follows from the inputs in the address."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        usual = {"days": 30, "hours_per_day": USUAL_HOURS}
-        form = PlanForm(request.GET if "days" in request.GET else usual)
-        found = _found(form.cleaned_data) if form.is_valid() else {}
+        form = PlanForm(request.GET if "days" in request.GET else _USUAL)
+        form.is_valid()
+        # What is out of range is said beside its field, and the rest is answered as if it had been left out.
+        inputs = dict.fromkeys(form.fields) | _USUAL | form.cleaned_data
+        found = _found(inputs)
         return self.page(request, "overview/plan.html", "How long to wait", form=form, **found)
 
 

@@ -13,8 +13,6 @@ _PERCENTS = (50, 95, 99)
 
 def remarks(measured: Mapping[str, Measurement]) -> tuple[str, ...]:
     """A sentence for each type: since when, by what, and how long its tasks had waited before."""
-    if not measured:
-        return ("No task that ended in that time was measured; run some, or name a FILE.",)
     return tuple(f"{name}: {_said(each)}" for name, each in sorted(measured.items()))
 
 

@@ -204,7 +204,9 @@ def test_the_plan_page_answers_by_the_inputs_of_who_asks(admin_client: Client) -
     asked = {**inputs, **largest, "p95": "", "async_share": 40}
     html = admin_client.get(reverse(PLAN), asked).content.decode()
     assert "event-driven" in html and "× the cost" in html
-    assert "Ensure this value" in admin_client.get(reverse(PLAN), {"days": 0}).content.decode()
+    html = admin_client.get(reverse(PLAN), {**inputs, "days": 0, "people": -1}).content.decode()
+    assert html.count("Ensure this value") == 2 and ">sample.add<" in html
+    assert "add ?wait=true" in html and "Whether it pays<" not in html
     assert staff("view_workerprocess").get(reverse(PLAN)).status_code == 403
 
 
@@ -345,6 +347,7 @@ def test_numbers_are_written_for_readers(admin_client: Client) -> None:
     assert f"of at most {2 * MOST_LOOKED_AT:,} tasks" in html
     html = admin_client.get(reverse(PLAN)).content.decode()
     assert ">First 5 polls<" in html and "all five or none" in html
+    assert "No task has ended in that time." in html and "FILE" not in html
     first = datetime(2026, 1, 2, tzinfo=UTC)
     each = Measurement(Durations((1.0,)), Durations((17.1,) * 1_000), first, False)
     [said] = remarks({"sample.add": each})

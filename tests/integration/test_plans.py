@@ -57,6 +57,13 @@ def test_the_registry_s_own_measurements_become_a_table(capsys) -> None:
     assert "had waited in its queue: P50 1 s, P95 1.8 s, P99 2.4 s." in out
 
 
+def test_a_registry_that_measured_nothing_says_what_to_do(capsys) -> None:
+    """Run tasks, or bring measurements."""
+    finished("now() - interval '1 minute'", SPREAD)
+    out = command("--queue", "mail", capsys=capsys)
+    assert "No task that ended in that time was measured; run some, or name a FILE." in out
+
+
 def test_a_decision_is_made_for_each_type_and_files_are_read_here_too(capsys, tmp_path) -> None:
     """The same options as `asyncpoll plan`."""
     finished("now() - interval '1 minute'", SPREAD)

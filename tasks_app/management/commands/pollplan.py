@@ -23,6 +23,8 @@ from tasks_app.plans.registry import USUAL_SECONDS, Asked, combined
 from tasks_app.plans.remarks import remarks
 from tasks_app.store.driver import run
 
+_NOTHING = "No task that ended in that time was measured; run some, or name a FILE."
+
 
 class Command(BaseCommand):
     """Parses arguments and nothing else."""
@@ -72,4 +74,4 @@ def _measured(asked: Namespace) -> Report:
         found = combined(newest, ran, waited)
     named = {name: each for name, each in found.items() if not asked.task or name in asked.task}
     made = report(asked, {name: each.ran for name, each in named.items()}, datetime.now(UTC))
-    return replace(made, remarks=remarks(named))
+    return replace(made, remarks=remarks(named) or (_NOTHING,))
