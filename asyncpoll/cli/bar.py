@@ -37,6 +37,10 @@ class Bar:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Leave it as it is, and the terminal as it was."""
         self._progress.stop()
 
     def show(self, answer: Answer) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from asyncpoll.cli import words
 from asyncpoll.cli.errors import GaveUp
 from asyncpoll.cli.exits import Exit
+from asyncpoll.cli.interrupts import before_leaving
 from asyncpoll.cli.parsing import seconds
 from asyncpoll.cli.screens import screen
 from asyncpoll.client import Answer, Client, PollLifetimeExceeded, Unreachable
@@ -50,14 +51,17 @@ def is_silent(options: argparse.Namespace) -> bool:
 @contextmanager
 def going_on(command: Callable[[], str]) -> Iterator[None]:
     """However a wait within it ends before its task does, say how to go on with it. Raises GaveUp."""
-    try:
-        yield
-    except KeyboardInterrupt:
+
+    def stopped() -> None:
         print(
             f"Stopped waiting; what was submitted goes on. See it again with: asyncpoll {command()}",
             file=sys.stderr,
+            flush=True,
         )
-        raise
+
+    try:
+        with before_leaving(stopped):
+            yield
     except PollLifetimeExceeded as error:
         goes_on = error.for_user if error.answer is not None else _NO_ANSWER
         raise GaveUp(

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from asyncpoll.cli import cancel, inbox, plan, server, submit, wait, watch, words
+from asyncpoll.cli import cancel, inbox, interrupts, plan, server, submit, wait, watch, words
 from asyncpoll.cli.errors import GaveUp, UsageError
 from asyncpoll.cli.exits import Exit
 from asyncpoll.cli.parsing import Parser
@@ -31,6 +31,7 @@ _EPILOG = (
 
 def run() -> NoReturn:
     """The console script."""
+    interrupts.hear()
     sys.exit(main(sys.argv[1:]))
 
 
@@ -42,8 +43,6 @@ def main(arguments: Sequence[str]) -> int:
         code = int(options.run(options))
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
-        return Exit.INTERRUPTED
     except (UsageError, GaveUp, AsyncpollError) as error:
         # Before OSError: a wait that took too long is one of those as well. It may quote what a server said.
         print(f"asyncpoll {options.command}: {words.clean(str(error))}", file=sys.stderr)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from asyncpoll.cli import words
+from asyncpoll.cli.interrupts import before_leaving
 from asyncpoll.client import Answer
+
+if TYPE_CHECKING:
+    from asyncpoll.cli.bar import Bar
 
 
 class Screen(Protocol):
@@ -49,14 +54,19 @@ class Lines:
         print(time.strftime("%H:%M:%S"), text, file=sys.stderr, flush=True)
 
 
-def screen(quiet: bool, otherwise: Screen | None = None) -> AbstractContextManager[Screen]:
+@contextmanager
+def screen(quiet: bool, otherwise: Screen | None = None) -> Iterator[Screen]:
     """Nothing if `quiet`; a live bar on a terminal, if rich is installed; `otherwise` (lines) anywhere else."""
     if quiet:
-        return nullcontext(Nothing())
-    return _bar() or nullcontext(otherwise or Lines())
+        yield Nothing()
+    elif (bar := _bar()) is None:
+        yield otherwise or Lines()
+    else:
+        with bar, before_leaving(bar.stop):
+            yield bar
 
 
-def _bar() -> AbstractContextManager[Screen] | None:
+def _bar() -> Bar | None:
     # rich takes longer to import than all else here, and is not everywhere.
     if not sys.stderr.isatty() or find_spec("rich") is None:
         return None

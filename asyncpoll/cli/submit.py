@@ -11,6 +11,7 @@ from uuid import uuid4
 from asyncpoll.cli import following, words
 from asyncpoll.cli.arguments import keyword_arguments
 from asyncpoll.cli.exits import Exit
+from asyncpoll.cli.interrupts import before_leaving
 from asyncpoll.client import Answer, Client
 
 HELP = "submit a task and print its id, or with --wait its result"
@@ -57,7 +58,16 @@ def run(client: Client, options: argparse.Namespace) -> Exit:
 
 def _submit(client: Client, options: argparse.Namespace, arguments: dict[str, Any]) -> Answer:
     key = str(uuid4()) if options.idempotency_key is None else options.idempotency_key
-    try:
+
+    def stopped() -> None:
+        print(
+            "Stopped; whether the task is stored is not known. Submit it again with --idempotency-key "
+            f"{shlex.quote(key)}, with which it is one task.",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    with before_leaving(stopped):
         return client.submit(
             options.task,
             kwargs=arguments,
@@ -68,10 +78,3 @@ def _submit(client: Client, options: argparse.Namespace, arguments: dict[str, An
             notify=options.notify,
             lifetime=options.lifetime,
         )
-    except KeyboardInterrupt:
-        print(
-            "Stopped; whether the task is stored is not known. Submit it again with --idempotency-key "
-            f"{shlex.quote(key)}, with which it is one task.",
-            file=sys.stderr,
-        )
-        raise

@@ -241,22 +241,6 @@ def test_a_submission_to_nobody_says_that_it_tries_again_and_gives_up_in_time(ca
     assert "submit it again with the idempotency key" in last
 
 
-def test_ctrl_c_while_submitting_says_how_to_submit_the_same_task_again(capsys, monkeypatch):
-    """It may have arrived, or not."""
-    keys = []
-
-    def stopped(client, task, *, idempotency_key, **fields):
-        keys.append(idempotency_key)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("asyncpoll.client.Client.submit", stopped)
-    for more in ([], ["--idempotency-key", "report 7"]):
-        assert main(["submit", "t", "--url", "http://x", *more]) == Exit.INTERRUPTED
-    first, second = capsys.readouterr().err.splitlines()
-    assert first.endswith(f"--idempotency-key {keys[0]}, with which it is one task.")
-    assert "--idempotency-key 'report 7', with" in second
-
-
 @pytest.mark.parametrize("line", ["submit t --notify inbox", "submit t --notify inbox --wait"])
 def test_a_notification_that_is_refused_is_a_submission_that_is_refused(capsys, line):
     """One request, nothing stored, exit code 3."""

@@ -1,0 +1,50 @@
+"""Ctrl-C ends the process from a thread, and is never an exception.
+
+Python raises one wherever the program happens to be: also inside of somebody's lock, which nobody then releases, so that
+closing the client waits for ever; and not before a read is over that was about to begin. A thread hears of the signal
+whatever the program is at, and leaves all locks alone.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from asyncpoll.cli.exits import Exit
+
+_last_acts: list[Callable[[], object]] = []
+
+
+def hear() -> None:
+    """From now on Ctrl-C ends this process. It doesn't where whoever started it wants it ignored, as nohup does."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return
+    ears, mouth = socket.socketpair()
+    mouth.setblocking(False)
+    # What was there before this call writes the number of the signal into the socket, at once.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    signal.set_wakeup_fd(mouth.detach(), warn_on_full_buffer=False)
+    threading.Thread(target=_leave_on_signal, args=(ears,), daemon=True).start()
+
+
+@contextmanager
+def before_leaving(act: Callable[[], object]) -> Iterator[None]:
+    """Ctrl-C within it does this first; what was said last is done first. It runs in another thread."""
+    _last_acts.append(act)
+    try:
+        yield
+    finally:
+        _last_acts.remove(act)
+
+
+def _leave_on_signal(ears: socket.socket) -> None:
+    ears.recv(1)
+    for act in reversed(_last_acts.copy()):
+        # Nobody may be left to read what it says.
+        with suppress(OSError):
+            act()
+    os._exit(Exit.INTERRUPTED)

@@ -1,0 +1,132 @@
+"""Ctrl-C at the prompt, whatever the command is at."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from asyncpoll.cli.exits import Exit
+from asyncpoll.client.testing import Act, ScriptedServer, answer
+from tests.acceptance.processes import ROOT
+from tests.support import PATIENCE_SECONDS, eventually
+
+TASK = "01a22cd1-5617-761b-bc92-fb57ee6aca68"
+NEVER = 600.0
+# The client is to be patient for longer than this test.
+WAITS = [
+    answer("RUNNING", 2, hold_granted_ms=1_000, client_read_timeout_ms=400_000),
+    Act(after=NEVER),
+]
+RUN = "from asyncpoll.cli.main import run; run()"
+# The signal comes while a lock of the connections is held: as an exception it would leave it locked.
+IN_A_LOCK = f"""
+import os, signal
+from httpcore._synchronization import ThreadLock
+acquire = ThreadLock.__enter__
+
+def acquire_and_be_interrupted(lock):
+    acquire(lock)
+    os.kill(os.getpid(), signal.SIGINT)
+    return lock
+
+ThreadLock.__enter__ = acquire_and_be_interrupted
+{RUN}
+"""
+# It reaches another thread, and so does not interrupt a read: as one that comes just before the read begins.
+BEFORE_A_READ = f"""
+import signal, threading
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGINT}})
+{RUN}
+"""
+
+
+@contextmanager
+def asyncpoll(
+    url: str, *arguments: str, script: str = RUN, stderr: int = subprocess.PIPE
+) -> Iterator[subprocess.Popen[str]]:
+    """The command, which is killed at the end if it is still there."""
+    command = [sys.executable, "-c", script, *arguments, "--url", url]
+    environment = {**os.environ, "TERM": "xterm"}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def interrupted(process: subprocess.Popen[str], when: Callable[[], object] = lambda: True) -> str:
+    """What it says on stderr after one Ctrl-C."""
+    eventually(when)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == Exit.INTERRUPTED
+    return said or ""
+
+
+@pytest.mark.parametrize("given", [(), ("--idempotency-key", "report 7")], ids=["made", "given"])
+def test_while_submitting_it_says_how_to_submit_the_same_task_again(given: tuple[str, ...]) -> None:
+    """It may have arrived, or not."""
+    with ScriptedServer([Act(after=NEVER)]) as server:
+        with asyncpoll(server.url, "submit", "t", *given) as process:
+            said = interrupted(process, lambda: server.requests)
+    key = server.requests[0].headers["idempotency-key"]
+    quoted = f"'{given[1]}'" if given else key
+    assert said == (
+        "Stopped; whether the task is stored is not known. Submit it again with --idempotency-key "
+        f"{quoted}, with which it is one task.\n"
+    )
+
+
+def test_in_the_middle_of_a_lock_it_ends_the_command() -> None:
+    """Which would wait for that lock when it closes its connections."""
+    with ScriptedServer(WAITS) as server:
+        with asyncpoll(server.url, "wait", TASK, script=IN_A_LOCK) as process:
+            _, said = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == Exit.INTERRUPTED
+    assert said.endswith(f"See it again with: asyncpoll wait {TASK}\n")
+
+
+def test_just_before_a_read_it_ends_the_command() -> None:
+    """And not when the hold is over."""
+    with ScriptedServer(WAITS) as server:
+        with asyncpoll(server.url, "wait", TASK, script=BEFORE_A_READ) as process:
+            said = interrupted(process, lambda: len(server.requests) == 2)
+    assert said.endswith(f"See it again with: asyncpoll wait {TASK}\n")
+
+
+def test_a_terminal_gets_its_cursor_back() -> None:
+    """And the bar stays as it was, above what is said."""
+    ours, theirs = pty.openpty()
+    with ScriptedServer(WAITS) as server:
+        with asyncpoll(server.url, "wait", TASK, stderr=theirs) as process:
+            interrupted(process, lambda: len(server.requests) == 2)
+    shown = os.read(ours, 1_000_000).decode()
+    os.close(ours)
+    os.close(theirs)
+    assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
+    *_, bar, last = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).rstrip().splitlines()
+    assert bar.startswith("RUNNING") and last.endswith(f"asyncpoll wait {TASK}")
+
+
+def test_whoever_ignores_it_for_the_command_is_obeyed() -> None:
+    """As nohup does, and a shell for what it starts with `&`."""
+    ignoring = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); {RUN}"
+    with ScriptedServer([Act(after=NEVER)]) as server:
+        with asyncpoll(server.url, "wait", TASK, script=ignoring) as process:
+            eventually(lambda: server.requests)
+            process.send_signal(signal.SIGINT)
+            server.kill()
+            # It goes on, and says that its connection was cut.
+            assert "trying again" in process.stderr.readline()
+            assert process.poll() is None
