@@ -33,8 +33,9 @@ KEEP_ALIVE_SECONDS = 75
 _STILL_ACCEPTING_SECONDS = 1.0
 # Handshakes that had begun when new ones were turned away need a round trip to complete.
 _HANDSHAKES_SECONDS = 0.2
-# Counted from the signal. Half-sent requests and slow views have until then.
-_DRAIN_SECONDS = 2.2
+# Half-sent requests and slow views have so long from the last connection that was accepted, however late that was: a
+# process that stood still for a moment still answers who came meanwhile.
+_ANSWERING_SECONDS = 1.0
 _FLUSH_SECONDS = 0.3
 _STOP_SECONDS = 1.0
 _LOOK_EVERY_SECONDS = 0.02
@@ -160,17 +161,14 @@ class DrainingServer(Server):
     # The drain
 
     async def _drain_and_stop(self) -> None:
-        began = time.monotonic()
         try:
             self._wiring.drain.begin_drain()
             await asyncio.sleep(_STILL_ACCEPTING_SECONDS)
             await self._stop_accepting()
-            await _until(
-                lambda: all(c.is_idle for c in self._open_channels()), by=began + _DRAIN_SECONDS
-            )
+            await _until(lambda: all(c.is_idle for c in self._open_channels()), _ANSWERING_SECONDS)
             for channel in self._open_channels():
                 channel.turn_out()
-            await _until(lambda: not self._open_channels(), by=time.monotonic() + _FLUSH_SECONDS)
+            await _until(lambda: not self._open_channels(), _FLUSH_SECONDS)
             await asyncio.wait({asyncio.ensure_future(self._wiring.stop())}, timeout=_STOP_SECONDS)
         finally:
             self.stop()
@@ -199,8 +197,9 @@ def _close(port: Any) -> None:
     port.connectionLost(Failure(ConnectionAbortedError()))
 
 
-async def _until(fact: Callable[[], bool], by: float) -> None:
-    while not fact() and time.monotonic() < by:  # noqa: ASYNC110 - Twisted sets no event of ours
+async def _until(fact: Callable[[], bool], within: float) -> None:
+    deadline = time.monotonic() + within
+    while not fact() and time.monotonic() < deadline:  # noqa: ASYNC110 - Twisted sets no event of ours
         await asyncio.sleep(_LOOK_EVERY_SECONDS)
 
 
