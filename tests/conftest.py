@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,10 @@ from tasks_app import events
 from tasks_app.wakeup.service import WakeupService, current_service, stop_service
 from tests.databases import created, empty, migrated
 from tests.support import aeventually
+
+# Whoever runs the tests in the background may have Ctrl-C ignored, and children would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
