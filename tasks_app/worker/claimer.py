@@ -63,7 +63,8 @@ class Claimer(Loop):
         self._beyond = False
         self._looked = float("-inf")
         self._look_seconds = _LOOK_SECONDS
-        # True when the last claim left tasks behind; otherwise a guess is tried before a look.
+        # True when the last claim may have left tasks behind, and no look has found that it didn't; otherwise a guess is
+        # tried before a look.
         self._loaded = False
         self._retired = False
         # True from a claim on until its answer: without one, the tasks that it took may be ours without our knowing.
@@ -105,6 +106,9 @@ class Claimer(Loop):
             if not claimed:
                 # Without room another claim would gain nothing, but a look may find somebody who has some.
                 return max(0.0, self._until_look) if self._unsure else poll
+            if not self._loaded:
+                # Nothing is known to wait, so what was claimed need not wait for the next statement to leave either.
+                await asyncio.sleep(0)
         return poll
 
     @property
@@ -161,6 +165,7 @@ class Claimer(Loop):
         self._round.meet(found)
         learn = self._turns.learn if self._round.is_cut else self._turns.relearn
         learn(found)
+        self._loaded = self._loaded and bool(self._turns)
 
     async def _claim(self, free: int) -> bool:
         """Claim for `free` slots. False: the limits of running tasks leave no room now."""

@@ -214,6 +214,43 @@ async def test_work_of_somebody_who_was_served_lately_is_claimed_before_a_look(d
     assert [call.statement for call in desk.pool.calls[calls:]] == ["claim", "lanes"]
 
 
+async def test_a_look_that_finds_nothing_ends_the_load(desks, monkeypatch):
+    """A claim that came back full seemed to leave something behind; the next offer's is a guess again all the same."""
+    monkeypatch.setattr("tasks_app.worker.claimer._LOOK_SECONDS", 0.0)
+    desk = desks(1)
+    desk.claimer.start()
+    firsts = []
+    for number in range(1, 6):
+        calls = len(desk.pool.calls)
+        desk.ready = [claimed(number)]
+        desk.ear.heard(WORK_CHANNEL, "queue:default")
+        await aeventually(lambda: len(desk.offered) == number)  # noqa: B023 - called here
+        await aeventually(lambda: not desk.claimer._hungry)
+        firsts.append(desk.pool.calls[calls].statement)
+    assert firsts == ["lanes"] + ["claim"] * 4
+
+
+async def test_what_is_alone_begins_before_the_next_statement_leaves(desks, monkeypatch):
+    """Nothing waits that a head start would be for, and somebody waits for the task."""
+    desk = desks(5)
+    desk.ready = [claimed(1)]
+    desk.claimer.start()
+    await aeventually(lambda: desk.offered and not desk.claimer._hungry)
+    known_by_then: list[int] = []
+    run = Executor._run
+
+    async def begin(*args: Any) -> None:
+        known_by_then.append(len(desk.pool.calls))
+        await run(*args)
+
+    monkeypatch.setattr(Executor, "_run", begin)
+    calls = len(desk.pool.calls)
+    desk.ready = [claimed(2)]
+    desk.ear.heard(WORK_CHANNEL, "queue:default")
+    await aeventually(lambda: len(desk.offered) == 2)
+    assert known_by_then == [calls + 1]
+
+
 async def test_under_load_offers_do_not_make_it_look_each_time(desks):
     """A claim that comes back full is followed by the next, however often something is enqueued meanwhile."""
     desk = desks(1)
