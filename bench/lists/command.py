@@ -48,6 +48,10 @@ _PAGES = {
     "overview, measured anew": "/admin/tasks_app/overview/",
     "how long to wait": "/admin/tasks_app/overview/plan/?days=30&hours_per_day=8",
     "act on all that are FAILED": "order/?status=FAILED",
+    "act on all that are FAILED, of one type": "order/?status=FAILED&type=bench.type_1",
+    "act on all that wait": "order/?status=PENDING",
+    "act on all that run": "order/?status=RUNNING",
+    "act on all of an owner": f"order/?q=owner:{OWNER}",
     "act on all of a status, of which there are too many": "order/?status=SUCCESS",
     "workers": "/admin/tasks_app/workerprocess/",
 }

@@ -87,10 +87,13 @@ class TaskList(LongList):
         return task
 
     def span_of(self, request: HttpRequest, term: str) -> Q | None:
-        """Running tasks have an index of their own."""
-        if request.GET.get("status") == Status.RUNNING:
+        """Running tasks are few and have an index of their own; those that did not succeed have one, newest first."""
+        status = request.GET.get("status")
+        if status == Status.RUNNING:
             return None
-        return super().span_of(request, term)
+        span = super().span_of(request, term)
+        is_unsuccessful = status in (Status.FAILED, Status.CANCELLED)
+        return Q(status=status) if is_unsuccessful and span is not None else span
 
     def matching(self, term: str) -> Q | None:
         """Tasks by id, type, owner, queue or worker."""

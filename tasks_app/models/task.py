@@ -158,6 +158,13 @@ class Task(models.Model):
             ),
             # For lists, newest first. Tasks without an owner pay nothing for it.
             models.Index("owner", "id", name="asyncpoll_owned", condition=Q(owner__gt="")),
+            # For actions on all that did not succeed. Those that did pay nothing for it.
+            models.Index(
+                "status",
+                "id",
+                name="asyncpoll_unsuccessful",
+                condition=Q(status__in=["FAILED", "CANCELLED"]),
+            ),
             # From a task to those that run it again, which few do.
             models.Index(
                 "retried_from",

@@ -39,7 +39,11 @@ class Taken:
 def count_sought(sought: Sought, newest: UUID) -> Call[int]:
     """How many tasks older than `newest` match; MOST_COUNTED + 1 stands for more."""
     return Call(
-        "count_sought", {**_filter(sought), "newest": newest, "most": MOST_COUNTED + 1}, _only
+        "count_sought",
+        {**_filter(sought), "newest": newest, "most": MOST_COUNTED + 1},
+        _only,
+        # Planned for these very values: the status decides on the index.
+        prepare=False,
     )
 
 

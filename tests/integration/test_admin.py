@@ -157,6 +157,7 @@ def test_a_filter_that_few_match_looks_at_so_many_a_page(
 ) -> None:
     """The next page goes on where this one stopped; what an index finds is found at once."""
     monkeypatch.setattr("tasks_app.admin.changelist.SPAN", 3)
+    broke = failed(owner="bob")
     old, runs = pending(name="rare", owner="bob"), running().id
     ids = [pending() for _ in range(4)]
     changelist = admin_client.get(reverse(LIST), {"type": "rare"}).context["cl"]
@@ -167,6 +168,9 @@ def test_a_filter_that_few_match_looks_at_so_many_a_page(
     assert listed(admin_client, q="owner:bob", status="PENDING") == {old}
     assert listed(admin_client, q=str(old)) == listed(admin_client, q=f"id:{old}") == {old}
     assert listed(admin_client, status="RUNNING") == {runs}
+    assert listed(admin_client, status="FAILED") == {broke}
+    assert listed(admin_client, q="owner:bob", status="FAILED") == {broke}
+    assert listed(admin_client, status="FAILED", q=f"id:{broke}") == {broke}
 
 
 def test_search_takes_an_exact_id_type_or_owner(admin_client: Client) -> None:
