@@ -63,8 +63,8 @@ class Claimer(Loop):
         self._beyond = False
         self._looked = float("-inf")
         self._look_seconds = _LOOK_SECONDS
-        # True when the last claim may have left tasks behind, and no look has found that it didn't; otherwise a guess is
-        # tried before a look.
+        # True when the last claim may have left tasks behind, or was a guess itself, and no look has found that there are
+        # none; otherwise a guess is tried before a look. One guess after the other would leave out who is not guessed.
         self._loaded = False
         self._retired = False
         # True from a claim on until its answer: without one, the tasks that it took may be ours without our knowing.
@@ -106,7 +106,7 @@ class Claimer(Loop):
             if not claimed:
                 # Without room another claim would gain nothing, but a look may find somebody who has some.
                 return max(0.0, self._until_look) if self._unsure else poll
-            if not self._loaded:
+            if not self._turns:
                 # Nothing is known to wait, so what was claimed need not wait for the next statement to leave either.
                 await asyncio.sleep(0)
         return poll
@@ -175,7 +175,7 @@ class Claimer(Loop):
         self._unanswered = True
         batch = await despite_unfit(self._pool, lambda: self._take(free, lease_seconds))
         self._unanswered = False
-        self._loaded = bool(self._turns)
+        self._loaded = self._unsure or bool(self._turns)
         if batch is None:
             # Whoever has room may stand behind all those who have none.
             self._unsure = self._unsure or self._round.goes_on

@@ -57,6 +57,15 @@ class Desk:
         taken, self.ready = self.ready[:limit], self.ready[limit:]
         return taken
 
+    def take_of_those_asked(self, call: Any) -> list[Any]:
+        """The same, where owners differ."""
+        if call.statement == "lanes":
+            return self.take(call)
+        asked = dict(zip(said(call)["owner"], said(call)["quota"], strict=True))
+        taken = [task for task in self.ready if task.owner in asked][: sum(asked.values())]
+        self.ready = [task for task in self.ready if task not in taken]
+        return taken
+
     def offer(self, attempt: Attempt, change: Change) -> None:
         self.offered.append((attempt, change))
         self.held.drop(attempt)
@@ -272,20 +281,35 @@ async def test_a_new_owner_is_found_while_another_has_no_end_of_tasks(desks):
         begun.extend(task.owner for task in batch)
         desk.ready.extend(flood[: len(batch)])
 
-    def take(call: Any) -> list[Any]:
-        if call.statement == "lanes":
-            return list({Lane(task.queue, task.owner): None for task in desk.ready})
-        asked = dict(zip(said(call)["owner"], said(call)["quota"], strict=True))
-        taken = [task for task in desk.ready if task.owner in asked][: sum(asked.values())]
-        desk.ready = [task for task in desk.ready if task not in taken]
-        return taken
-
     desk.executor.accept = begin  # type: ignore[method-assign]
-    desk.pool.default = take
+    desk.pool.default = desk.take_of_those_asked
     desk.claimer.start()
     await aeventually(lambda: len(begun) > 3)
     desk.ready.append(claimed(99, owner="new"))
     desk.ear.heard(WORK_CHANNEL, "queue:default")
+    await aeventually(lambda: "new" in begun)
+
+
+async def test_a_new_owner_is_found_while_another_s_offers_never_end(desks):
+    """Each of them is guessed, and a claim never full: one guess after the other is not made instead of a look."""
+    desk = desks(5)
+    desk.ready = [claimed(1, owner="known")]
+    begun: list[str] = []
+
+    def offer() -> None:
+        desk.ready.append(claimed(1, owner="known"))
+        desk.ear.heard(WORK_CHANNEL, "queue:default")
+
+    def begin(batch: Any, _: float) -> None:
+        begun.extend(task.owner for task in batch)
+        # Heard when the claimer next leaves the loop to others.
+        asyncio.get_running_loop().call_soon(offer)
+
+    desk.executor.accept = begin  # type: ignore[method-assign]
+    desk.pool.default = desk.take_of_those_asked
+    desk.claimer.start()
+    await aeventually(lambda: len(begun) > 3)
+    desk.ready.append(claimed(99, owner="new"))
     await aeventually(lambda: "new" in begun)
 
 
