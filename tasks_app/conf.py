@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -193,31 +194,47 @@ def wrong_values(values: Mapping[str, Any]) -> list[str]:
 
 def _checked(values: Mapping[str, Any]) -> tuple[Conf, list[str]]:
     """What is of the right kind, with defaults for the rest; and what is wrong."""
+    if not isinstance(values, Mapping):
+        return Conf(), [
+            f"ASYNCPOLL is {values!r}; it must be a dictionary of settings, for example {{'MAX_HOLD_SECONDS': 25.0}}."
+        ]
     defaults = asdict(Conf())
     fitting: dict[str, Any] = {}
-    wrong: list[str] = []
+    wrong: dict[str, str] = {}
     for name, value in values.items():
         if name not in defaults:
             known = ", ".join(sorted(defaults))
-            wrong.append(f"ASYNCPOLL[{name!r}] is not a setting; remove it or use one of {known}.")
+            wrong[name] = f"ASYNCPOLL[{name!r}] is not a setting; remove it or use one of {known}."
             continue
         try:
             fitting[name] = _coerce(name, value, defaults[name])
         except ConfigurationError as error:
-            wrong.append(str(error))
+            wrong[name] = str(error)
     conf = Conf(**fitting)
-    return conf, [*wrong, *_broken_rules(conf)]
+    wrong |= _broken_rules(conf)
+    # Of two that have to go together the other one may be what is meant.
+    if not wrong.keys() & {"HEARTBEAT_SECONDS", "LEASE_SECONDS"}:
+        wrong |= _broken_heartbeat(conf)
+    return conf, [*wrong.values()]
 
 
-def _broken_rules(conf: Conf) -> Iterator[str]:
-    for name, (holds, rule) in _RULES.items():
-        if not holds(getattr(conf, name)):
-            yield f"ASYNCPOLL[{name!r}] is {getattr(conf, name)!r}; it {rule}."
-    if conf.HEARTBEAT_SECONDS * 2 > conf.LEASE_SECONDS:
-        yield (
+def _broken_rules(conf: Conf) -> dict[str, str]:
+    return {
+        name: f"ASYNCPOLL[{name!r}] is {getattr(conf, name)!r}; it {rule}."
+        for name, (holds, rule) in _RULES.items()
+        if not holds(getattr(conf, name))
+    }
+
+
+def _broken_heartbeat(conf: Conf) -> dict[str, str]:
+    if conf.HEARTBEAT_SECONDS * 2 <= conf.LEASE_SECONDS:
+        return {}
+    return {
+        "HEARTBEAT_SECONDS": (
             f"ASYNCPOLL['HEARTBEAT_SECONDS'] is {conf.HEARTBEAT_SECONDS!r}; a lease of {conf.LEASE_SECONDS} s must "
             "outlive a missed heartbeat, so set it to at most half of LEASE_SECONDS."
         )
+    }
 
 
 def _coerce(name: str, value: Any, default: Any) -> Any:
@@ -227,7 +244,9 @@ def _coerce(name: str, value: Any, default: Any) -> Any:
         fits = isinstance(value, bool) and isinstance(default, bool)
     elif isinstance(default, float):
         fits = isinstance(value, int | float)
-        value = float(value) if fits else value
+        # A whole number may be too large for it, which its rule will say.
+        with suppress(OverflowError):
+            value = float(value) if fits else value
     elif isinstance(default, tuple):
         fits = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
         value = tuple(value) if fits else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks_app.conf import Conf, parse
+from tasks_app.conf import Conf, parse, wrong_values
 from tasks_app.errors import ConfigurationError
 
 
@@ -52,6 +52,9 @@ def test_whole_numbers_and_lists_are_taken_for_seconds_and_tuples():
         ({"DEFAULT_MAX_ATTEMPTS": 0}, "must be between 1 and 100"),
         ({"RETENTION_DAYS": -1}, "is -1.0; it must be between 0, which keeps everything, and"),
         ({"PRUNE_BATCH": 0}, "is 0; it must be between 1 and 100000"),
+        ({"MAX_HOLD_SECONDS": 10**400}, "must be between 0 and 3600"),
+        (None, "ASYNCPOLL is None; it must be a dictionary of settings, for example {'MAX_HOLD"),
+        (["MAX_HELD"], "ASYNCPOLL is ['MAX_HELD']; it must be a dictionary of settings, for"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_value_rule_and_remedy(values, words):
@@ -68,6 +71,13 @@ def test_all_that_is_wrong_is_said_at_once():
     said = [line.partition("]")[0] for line in str(refused.value).splitlines()]
     names = ["MAX_HOLD", "MAX_HELD", "PRUNE_BATCH", "HEARTBEAT_SECONDS"]
     assert said == [f"ASYNCPOLL[{name!r}" for name in names]
+
+
+@pytest.mark.parametrize("lease", ["60", 0])
+def test_a_heartbeat_is_not_blamed_for_a_lease_that_is_wrong_itself(lease):
+    """It may go well with the one that is meant."""
+    said = wrong_values({"LEASE_SECONDS": lease, "HEARTBEAT_SECONDS": 20})
+    assert [each.partition(" ")[0] for each in said] == ["ASYNCPOLL['LEASE_SECONDS']"]
 
 
 def test_settings_are_frozen():
