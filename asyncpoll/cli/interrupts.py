@@ -17,6 +17,8 @@ from contextlib import contextmanager, suppress
 from asyncpoll.cli.exits import Exit
 
 _last_acts: list[Callable[[], object]] = []
+# A terminal or a pipe that takes nothing would otherwise keep a process for ever that was told to end.
+_LAST_SECONDS = 3.0
 
 
 def hear() -> None:
@@ -25,10 +27,11 @@ def hear() -> None:
         return
     ears, mouth = socket.socketpair()
     mouth.setblocking(False)
-    # What was there before this call writes the number of the signal into the socket, at once.
-    signal.signal(signal.SIGINT, lambda *_: None)
+    # At once and whatever the program is at, Python writes the number of a signal into the socket.
     signal.set_wakeup_fd(mouth.detach(), warn_on_full_buffer=False)
     threading.Thread(target=_leave_on_signal, args=(ears,), daemon=True).start()
+    # Last, so that one that comes before is an exception still, and not lost.
+    signal.signal(signal.SIGINT, lambda *_: None)
 
 
 @contextmanager
@@ -42,9 +45,17 @@ def before_leaving(act: Callable[[], object]) -> Iterator[None]:
 
 
 def _leave_on_signal(ears: socket.socket) -> None:
-    ears.recv(1)
+    try:
+        ears.recv(1)
+        acting = threading.Thread(target=_act_last, daemon=True)
+        acting.start()
+        acting.join(_LAST_SECONDS)
+    finally:
+        os._exit(Exit.INTERRUPTED)
+
+
+def _act_last() -> None:
     for act in reversed(_last_acts.copy()):
-        # Nobody may be left to read what it says.
-        with suppress(OSError):
+        # Whatever one of them trips over, the next has its turn.
+        with suppress(Exception):
             act()
-    os._exit(Exit.INTERRUPTED)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -65,7 +65,7 @@ def asyncpoll(
             process.kill()
 
 
-def interrupted(process: subprocess.Popen[str], when: Callable[[], object] = lambda: True) -> str:
+def interrupted(process: subprocess.Popen[str], when: Callable[[], object]) -> str:
     """What it says on stderr after one Ctrl-C."""
     eventually(when)
     process.send_signal(signal.SIGINT)
@@ -111,12 +111,52 @@ def test_a_terminal_gets_its_cursor_back() -> None:
     with ScriptedServer(WAITS) as server:
         with asyncpoll(server.url, "wait", TASK, stderr=theirs) as process:
             interrupted(process, lambda: len(server.requests) == 2)
-    shown = os.read(ours, 1_000_000).decode()
-    os.close(ours)
     os.close(theirs)
+    shown = _rest(ours)
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
     *_, bar, last = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).rstrip().splitlines()
     assert bar.startswith("RUNNING") and last.endswith(f"asyncpoll wait {TASK}")
+
+
+def _rest(terminal: int) -> str:
+    """All that was written to a pseudo-terminal that nobody writes to any more; one read gives 4 KB of it at most."""
+    with open(terminal, "rb", buffering=0) as reader:
+        shown = b""
+        # EIO is its end.
+        with suppress(OSError):
+            while some := reader.read(4096):
+                shown += some
+    return shown.decode()
+
+
+def test_whoever_reads_what_it_says_need_not_take_it() -> None:
+    """It ends, without its last words."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with suppress(BlockingIOError):
+        while os.write(writer, b"x" * 65_536):
+            pass
+    os.set_blocking(writer, True)
+    with ScriptedServer(WAITS) as server:
+        with asyncpoll(server.url, "wait", TASK, "--quiet", stderr=writer) as process:
+            interrupted(process, lambda: len(server.requests) == 2)
+    os.close(reader)
+    os.close(writer)
+
+
+def test_a_last_act_that_trips_keeps_neither_the_process_nor_the_others() -> None:
+    """Whatever it trips over."""
+    script = """
+import os, signal, threading
+from asyncpoll.cli.interrupts import before_leaving, hear
+hear()
+with before_leaving(lambda: print("said", flush=True)), before_leaving(lambda: 1 / 0):
+    os.kill(os.getpid(), signal.SIGINT)
+    threading.Event().wait()
+"""
+    with asyncpoll("", script=script) as process:
+        said, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, said) == (Exit.INTERRUPTED, "said\n")
 
 
 def test_whoever_ignores_it_for_the_command_is_obeyed() -> None:
