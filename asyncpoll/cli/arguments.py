@@ -29,7 +29,7 @@ def keyword_arguments(document: str | None, words: Iterable[str]) -> dict[str, A
 def _object(document: str) -> dict[str, Any]:
     text = document
     try:
-        text = sys.stdin.read() if document == _STDIN else document
+        text = _read() if document == _STDIN else document
         value = _parsed(text)
     except ValueError as error:
         raise UsageError(
@@ -40,6 +40,12 @@ def _object(document: str) -> dict[str, Any]:
             f'--kwargs is {text.strip()[:60]!r}; it must be a JSON object such as {{"limit": 3}}.'
         )
     return value
+
+
+def _read() -> str:
+    if sys.stdin is None:
+        raise UsageError("stdin is closed; give --kwargs a JSON object.")
+    return sys.stdin.read()
 
 
 def _pair(word: str) -> tuple[str, Any]:

@@ -79,6 +79,13 @@ def test_wrong_arguments_are_one_sentence_with_the_remedy(document, given, said)
     assert str(refused.value).startswith(said)
 
 
+def test_a_closed_stdin_gives_no_arguments(monkeypatch):
+    """As where a shell was told `<&-`."""
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(UsageError, match="stdin is closed; give --kwargs a JSON object"):
+        keyword_arguments("-", [])
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -219,13 +226,13 @@ def test_of_a_task_that_was_never_seen_nothing_is_promised(capsys, monkeypatch):
     """Each try says what was wrong with it, and the end how to go on."""
     monkeypatch.setenv("ASYNCPOLL_URL", f"http://127.0.0.1:{free_port()}")
     with set_testing():
-        code = main(["wait", TASK, "--lifetime", "2"])
+        code = main(["wait", TASK, "--lifetime", "5"])
     said = capsys.readouterr().err
     assert code == Exit.GAVE_UP
     first = "No answer to try 1: ConnectError: [Errno 111] Connection refused; trying again in"
-    assert re.match(re.escape(first) + r" 1\.\d s\n", said)
+    assert re.match(re.escape(first) + r" [12]\.\d s\n", said)
     assert said.endswith(
-        "asyncpoll wait: Gave up after 2 s. No answer has come; look whether the server is well, and whether --url or "
+        "asyncpoll wait: Gave up after 5 s. No answer has come; look whether the server is well, and whether --url or "
         f"ASYNCPOLL_URL names it. See it again with: asyncpoll wait {TASK}\n"
     )
 
