@@ -1,9 +1,11 @@
-"""The three standard streams, where whoever started the process closed them."""
+"""The three standard streams, where whoever started the process closed them or they can't be written to."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+from typing import Any
 
 _NAMES = ("stdin", "stdout", "stderr")
 
@@ -19,6 +21,28 @@ def open_closed_ones() -> None:
             # The lowest that is free, which is this one. Python's are not inherited, and children need the three as well.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
+
+def lose_what_stderr_cannot_take() -> None:
+    """What a full disk doesn't take of stderr is lost, and fails nothing. It accompanies what a command does."""
+    if sys.stderr is not None:
+        raw = _Losing(sys.stderr.fileno(), "w", closefd=False)
+        encoding = sys.stderr.encoding
+        sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), encoding, line_buffering=True)
+
+
+class _Losing(io.FileIO):
+    _was_told = False
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            # Nobody is left to do it for, as with `2>&1 | head`; once is enough, or the interpreter's end fails too.
+            if isinstance(error, BrokenPipeError) and not self._was_told:
+                self._was_told = True
+                raise
+            return len(data)
 
 
 def _is_closed(number: int) -> bool:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
+from asyncpoll import streams
 from asyncpoll.cli import cancel, inbox, interrupts, plan, server, submit, wait, watch, words
 from asyncpoll.cli.errors import GaveUp, UsageError
 from asyncpoll.cli.exits import Exit
@@ -32,6 +33,7 @@ _EPILOG = (
 def run() -> NoReturn:
     """The console script."""
     interrupts.hear()
+    streams.lose_what_stderr_cannot_take()
     sys.exit(main(sys.argv[1:]))
 
 

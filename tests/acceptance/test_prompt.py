@@ -338,6 +338,17 @@ def test_output_that_goes_nowhere_is_no_traceback(line, executor, redirection, c
     assert (done.returncode, done.stderr) == (code, said)
 
 
+def test_how_a_task_ends_does_not_depend_on_what_stderr_takes(line, executor):
+    """Exit code 1 would say that it failed."""
+    task_id = executor.submit()
+    executor.claim()
+    executor.step(status="SUCCESS", result=7)
+    start = line("wait", task_id)
+    start["args"] = ["bash", "-c", '"$0" "$@" 2> /dev/full', *start["args"]]
+    done = subprocess.run(**start, capture_output=True, timeout=PATIENCE_SECONDS, check=False)
+    assert (done.returncode, done.stdout) == (0, "7\n")
+
+
 def test_several_are_waited_for_together(begun, executor):
     """Each result is a line with its task, as it comes; one that failed decides the exit code."""
     first, second = executor.submit(), executor.submit()

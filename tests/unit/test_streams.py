@@ -1,7 +1,8 @@
-"""A process whose standard streams were closed for it works like any other."""
+"""A process whose standard streams were closed for it, or lead nowhere, works like any other."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -28,3 +29,21 @@ def test_closed_streams_are_opened_on_nothing(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["True True True"])
+
+
+def test_a_reader_of_stderr_that_leaves_is_told_once() -> None:
+    """And the interpreter's end adds no failure of its own."""
+    script = """
+import sys
+from asyncpoll.streams import lose_what_stderr_cannot_take
+lose_what_stderr_cannot_take()
+try:
+    print("to nobody", file=sys.stderr)
+except BrokenPipeError:
+    sys.exit(141)
+"""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, "-c", script], cwd=PROJECT, stderr=writer, check=False)
+    os.close(writer)
+    assert done.returncode == 141
