@@ -10,6 +10,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import PermissionDenied
+from django.core.validators import DecimalValidator
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 
@@ -18,17 +19,23 @@ from tasks_app.admin.readonly import ReadOnlyAdmin
 from tasks_app.admin.standing import hastened
 from tasks_app.insights.options import RETURN, left_out, report
 from tasks_app.insights.report import Report
-from tasks_app.insights.returns import USUAL_HOURS
+from tasks_app.insights.returns import MOST_DECIMALS, USUAL_HOURS
 from tasks_app.plans.registry import Asked, Measurement, combined
 from tasks_app.plans.remarks import remarks
 
 _LARGEST = Decimal("1e12")
+_VALIDATORS = (DecimalValidator(None, MOST_DECIMALS),)
 _USUAL: dict[str, Any] = {"days": 30, "hours_per_day": USUAL_HOURS}
 
 
 def _number(label: str, help_text: str = "", most: Decimal = _LARGEST) -> forms.DecimalField:
     return forms.DecimalField(
-        label=label, help_text=help_text, required=False, min_value=Decimal(0), max_value=most
+        label=label,
+        help_text=help_text,
+        required=False,
+        min_value=Decimal(0),
+        max_value=most,
+        validators=_VALIDATORS,
     )
 
 
@@ -56,6 +63,7 @@ class PlanForm(forms.Form):
         min_value=Decimal("0.1"),
         max_value=24,
         initial=_USUAL["hours_per_day"],
+        validators=_VALIDATORS,
     )
 
 

@@ -206,6 +206,9 @@ def test_the_plan_page_answers_by_the_inputs_of_who_asks(admin_client: Client) -
     assert "event-driven" in html and "× the cost" in html
     html = admin_client.get(reverse(PLAN), {**inputs, "days": 0, "people": -1}).content.decode()
     assert html.count("Ensure this value") == 2 and ">sample.add<" in html
+    # What it would be divided by.
+    html = admin_client.get(reverse(PLAN), {**inputs, "cost_days": "1e-300"}).content.decode()
+    assert "no more than 12 decimal places" in html
     assert "add ?wait=true" in html and "Whether it pays<" not in html
     assert staff("view_workerprocess").get(reverse(PLAN)).status_code == 403
 
