@@ -47,15 +47,19 @@ class NewestFirst(ChangeList):
             self.older_url, self.looked_at = self.get_query_string({PAGE_VAR: floor}), SPAN
 
     def _floor(self, request: HttpRequest, before: Q) -> UUID | None:
-        """Where a page of what few rows match stops looking: at the SPAN-th that its index gives. None: it need not."""
+        """Where a page of what few rows match stops looking: at the SPAN-th of whichever index reaches back furthest.
+        None: it need not."""
         if not (self.has_active_filters or self.query):
             return None
-        span = self.model_admin.span_of(request, self.query.strip())  # type: ignore[attr-defined]
-        if span is None:
-            return None
-        rows = self.model._default_manager.using(self.root_queryset.db).filter(before, span)
-        found = rows.order_by("-pk").values_list("pk", flat=True)[SPAN : SPAN + 1]
-        return next(iter(found), None)
+        spans = self.model_admin.spans_of(request, self.query.strip())  # type: ignore[attr-defined]
+        floors = []
+        for span in spans:
+            rows = self.model._default_manager.using(self.root_queryset.db).filter(before, span)
+            found = rows.order_by("-pk").values_list("pk", flat=True)[SPAN : SPAN + 1]
+            if not found:
+                return None
+            floors.append(found[0])
+        return min(floors, default=None)
 
     def _show(self, rows: list[Any]) -> None:
         """One page is all that the templates know of, so that none offers "all" of what nobody counted."""

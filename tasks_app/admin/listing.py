@@ -34,9 +34,11 @@ class LongList(ReadOnlyAdmin):
         condition = self.matching(term)
         return (queryset.none() if condition is None else queryset.filter(condition)), False
 
-    def span_of(self, request: HttpRequest, term: str) -> Q | None:
-        """Which rows an index gives newest first, of those that a filtered list is searched in; None: few, by an index."""
-        return searching.span(term)
+    def spans_of(self, request: HttpRequest, term: str) -> Sequence[Q]:
+        """Which rows indexes give newest first, each of which has all that a filtered list is searched for; none: few, by
+        an index."""
+        span = searching.span(term)
+        return () if span is None else (span,)
 
     def prepare(self, rows: Sequence[Any]) -> None:
         """Give the rows of a page what their columns need besides."""

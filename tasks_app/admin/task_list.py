@@ -86,14 +86,14 @@ class TaskList(LongList):
         self.prepare([task] if task else [])
         return task
 
-    def span_of(self, request: HttpRequest, term: str) -> Q | None:
+    def spans_of(self, request: HttpRequest, term: str) -> Sequence[Q]:
         """Running tasks are few and have an index of their own; those that did not succeed have one, newest first."""
         status = request.GET.get("status")
         if status == Status.RUNNING:
-            return None
-        span = super().span_of(request, term)
+            return ()
+        spans = super().spans_of(request, term)
         is_unsuccessful = status in (Status.FAILED, Status.CANCELLED)
-        return Q(status=status) if is_unsuccessful and span is not None else span
+        return (Q(status=status), *spans) if is_unsuccessful and spans else spans
 
     def matching(self, term: str) -> Q | None:
         """Tasks by id, type, owner, queue or worker."""

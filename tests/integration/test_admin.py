@@ -171,6 +171,9 @@ def test_a_filter_that_few_match_looks_at_so_many_a_page(
     assert listed(admin_client, status="FAILED") == {broke}
     assert listed(admin_client, q="owner:bob", status="FAILED") == {broke}
     assert listed(admin_client, status="FAILED", q=f"id:{broke}") == {broke}
+    others = {failed() for _ in range(4)}
+    assert listed(admin_client, q="owner:bob", status="FAILED") == {broke}
+    assert listed(admin_client, status="FAILED") == others
 
 
 def test_search_takes_an_exact_id_type_or_owner(admin_client: Client) -> None:
