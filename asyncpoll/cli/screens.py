@@ -62,7 +62,8 @@ def screen(quiet: bool, otherwise: Screen | None = None) -> Iterator[Screen]:
     elif (bar := _bar()) is None:
         yield otherwise or Lines()
     else:
-        with bar, before_leaving(bar.stop):
+        # In this order the cursor also comes back to whom the bar's own beginning or end is interrupted.
+        with before_leaving(bar.stop), bar:
             yield bar
 
 

@@ -40,6 +40,20 @@ def acquire_and_be_interrupted(lock):
 ThreadLock.__enter__ = acquire_and_be_interrupted
 {RUN}
 """
+# The cursor is hidden, and nothing was shown yet.
+AS_THE_BAR_BEGINS = f"""
+import os, signal, threading
+from rich.progress import Progress
+start = Progress.start
+
+def start_and_be_interrupted(bar):
+    start(bar)
+    os.kill(os.getpid(), signal.SIGINT)
+    threading.Event().wait()
+
+Progress.start = start_and_be_interrupted
+{RUN}
+"""
 # It reaches another thread, and so does not interrupt a read: as one that comes just before the read begins.
 BEFORE_A_READ = f"""
 import signal, threading
@@ -112,10 +126,25 @@ def test_a_terminal_gets_its_cursor_back() -> None:
         with asyncpoll(server.url, "wait", TASK, stderr=theirs) as process:
             interrupted(process, lambda: len(server.requests) == 2)
     os.close(theirs)
-    shown = _rest(ours)
-    assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
-    *_, bar, last = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).rstrip().splitlines()
+    *_, bar, last = _lines_with_a_cursor(ours)
     assert bar.startswith("RUNNING") and last.endswith(f"asyncpoll wait {TASK}")
+
+
+def test_a_terminal_gets_its_cursor_back_as_soon_as_it_was_taken() -> None:
+    """Also while the bar begins."""
+    ours, theirs = pty.openpty()
+    with asyncpoll("http://x", "wait", TASK, script=AS_THE_BAR_BEGINS, stderr=theirs) as process:
+        process.communicate(timeout=PATIENCE_SECONDS)
+    os.close(theirs)
+    assert process.returncode == Exit.INTERRUPTED
+    assert _lines_with_a_cursor(ours)[-1].endswith(f"asyncpoll wait {TASK}")
+
+
+def _lines_with_a_cursor(terminal: int) -> list[str]:
+    """What is on it, once it is certain that its cursor is."""
+    shown = _rest(terminal)
+    assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).rstrip().splitlines()
 
 
 def _rest(terminal: int) -> str:
