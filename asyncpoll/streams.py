@@ -24,7 +24,8 @@ def open_closed_ones() -> None:
 
 
 def lose_what_stderr_cannot_take() -> None:
-    """What a full disk doesn't take of stderr is lost, and fails nothing. It accompanies what a command does."""
+    """What a full disk, or a full pipe that doesn't block, doesn't take of stderr is lost and fails nothing: it accompanies
+    what a command does."""
     if sys.stderr is not None:
         raw = _Losing(sys.stderr.fileno(), "w", closefd=False)
         encoding = sys.stderr.encoding
@@ -36,7 +37,8 @@ class _Losing(io.FileIO):
 
     def write(self, data: Any) -> int:
         try:
-            return super().write(data)
+            # None: it would block, and somebody has set it not to.
+            return super().write(data) or len(data)
         except OSError as error:
             # Nobody is left to do it for, as with `2>&1 | head`; once is enough, or the interpreter's end fails too.
             if isinstance(error, BrokenPipeError) and not self._was_told:

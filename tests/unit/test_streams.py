@@ -31,19 +31,35 @@ def test_closed_streams_are_opened_on_nothing(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["True True True"])
 
 
-def test_a_reader_of_stderr_that_leaves_is_told_once() -> None:
-    """And the interpreter's end adds no failure of its own."""
+def prints(stderr: int) -> int:
+    """The exit code of what prints 100,000 lines to `stderr`; 141: that was refused."""
     script = """
 import sys
 from asyncpoll.streams import lose_what_stderr_cannot_take
 lose_what_stderr_cannot_take()
 try:
-    print("to nobody", file=sys.stderr)
+    for _ in range(100_000):
+        print("to nobody", file=sys.stderr)
 except BrokenPipeError:
     sys.exit(141)
 """
+    return subprocess.run(
+        [sys.executable, "-c", script], cwd=PROJECT, stderr=stderr, check=False
+    ).returncode
+
+
+def test_a_reader_of_stderr_that_leaves_is_told_once() -> None:
+    """And the interpreter's end adds no failure of its own."""
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([sys.executable, "-c", script], cwd=PROJECT, stderr=writer, check=False)
+    assert prints(writer) == 141
     os.close(writer)
-    assert done.returncode == 141
+
+
+def test_a_full_pipe_that_does_not_block_loses_what_it_does_not_take() -> None:
+    """Whoever made it so may share it, as ssh does."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    assert prints(writer) == 0
+    os.close(reader)
+    os.close(writer)
