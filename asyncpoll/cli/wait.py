@@ -38,6 +38,7 @@ def _follow_all(client: Client, task_ids: Sequence[str], options: argparse.Names
         following.going_on(lambda: f"wait {' '.join(task_ids)}"),
         screen(following.is_silent(options)) as shown,
     ):
+        shown.count(0, len(task_ids))
         for ended, answer in enumerate(
             client.as_completed(task_ids, lifetime=options.lifetime), start=1
         ):

@@ -43,7 +43,7 @@ class PlanForm(forms.Form):
     """What is asked. Everything may be left out: then there are the plans alone."""
 
     days = forms.IntegerField(
-        label="By tasks that ended in the last days",
+        label="Tasks that ended within so many days",
         min_value=1,
         max_value=3_650,
         initial=_USUAL["days"],

@@ -24,6 +24,7 @@ from tasks_app.plans.registry import Measurement
 from tasks_app.plans.remarks import remarks
 from tasks_app.serving.reports import Report
 from tasks_app.store import cancel, delete
+from tasks_app.store.driver import run
 from tasks_app.store.overviews import MOST_LOOKED_AT
 from tests.integration.admin_support import failed, pending, running, succeeded
 from tests.integration.api_support import stored
@@ -84,6 +85,15 @@ def test_it_says_how_tasks_ended_by_the_minute(admin_client: Client) -> None:
     assert sum(span.succeeded for span in spans) == 3
     assert sum(span.failed for span in spans) == 1
     assert all(0 <= each < 60 for each in (*spans[-1].ran, *spans[-1].waited))
+
+
+@pytest.mark.django_db
+def test_what_never_began_has_not_waited_for_no_time(admin_client: Client) -> None:
+    """It is counted, and not among the durations."""
+    run(cancel(pending()))
+    [span] = admin_client.get(reverse(PAGE)).context["spans"]
+    assert span.cancelled == 1
+    assert {*span.ran, *span.waited} <= {None}
 
 
 @pytest.mark.django_db

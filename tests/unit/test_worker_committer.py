@@ -465,6 +465,9 @@ async def test_what_an_attempt_says_after_a_change_whose_row_is_locked_waits_beh
     desk.pool.open.set()
     await aeventually(lambda: len(desk.pool.calls) > 2)
     desk.committer.offer(attempt, success(attempt))
+    calls = len(desk.pool.calls)
+    # A statement may have been out already when it was offered; the next one has it.
+    await aeventually(lambda: len(desk.pool.calls) > calls + 1)
     desk.pool.default = all_committed
     assert await desk.committer.drain(20)
     kinds = [said(call)["event_kinds"] for call in desk.pool.calls]
