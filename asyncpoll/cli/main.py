@@ -8,10 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
 
-from asyncpoll import streams
-from asyncpoll.cli import cancel, inbox, interrupts, plan, server, submit, wait, watch, words
+from asyncpoll.cli import cancel, inbox, plan, server, submit, wait, watch, words
 from asyncpoll.cli.errors import GaveUp, UsageError
 from asyncpoll.cli.exits import Exit
 from asyncpoll.cli.parsing import Parser
@@ -28,13 +26,6 @@ _EPILOG = (
     "exit codes: 0 done, 1 the task failed or was cancelled, 2 gave up (the task goes on), 3 usage, 130 interrupted "
     "(the task goes on). With rich installed, terminals get a live progress bar."
 )
-
-
-def run() -> NoReturn:
-    """The console script."""
-    interrupts.hear()
-    streams.lose_what_stderr_cannot_take()
-    sys.exit(main(sys.argv[1:]))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +26,7 @@ WAITS = [
     answer("RUNNING", 2, hold_granted_ms=1_000, client_read_timeout_ms=400_000),
     Act(after=NEVER),
 ]
-RUN = "from asyncpoll.cli.main import run; run()"
+RUN = "from asyncpoll.cli.entry import run; run()"
 # The signal comes while a lock of the connections is held: as an exception it would leave it locked.
 IN_A_LOCK = f"""
 import os, signal
@@ -199,3 +200,17 @@ def test_whoever_ignores_it_for_the_command_is_obeyed() -> None:
             # It goes on, and says that its connection was cut.
             assert "trying again" in process.stderr.readline()
             assert process.poll() is None
+
+
+def test_while_it_is_still_being_loaded_it_ends_the_command(tmp_path: Path) -> None:
+    """Without a traceback of imports."""
+    loading = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(600)"
+    (tmp_path / "httpx.py").write_text(loading)
+    with asyncpoll(
+        "http://127.0.0.1:1",
+        "wait",
+        TASK,
+        script=f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {RUN}",
+    ) as process:
+        _, said = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, said) == (Exit.INTERRUPTED, "")
